@@ -95,38 +95,59 @@ async function measureControlled(service: ServiceProcess) {
   const alone = await takePhase('alone, once more', { healthy, ms: options.seconds * 1_000 })
   const slow = startSlow(service, { obeysRetryAfter: true })
   const works = await takePhase('beside it while it works', { healthy, slow, ms: 10_000 })
-  slow.breakDown()
-  const brokenAtMs = performance.now()
-  const noticed = await takePhase('until it is cut to one', {
-    healthy,
-    slow,
-    until: () => slow.asked.at(-1)?.limit === 1,
-  })
-  const cutAfterMs = performance.now() - brokenAtMs
-  // What was taken in before runs to its end.
-  await takePhase('', { healthy, slow, ms: options.windowMs })
+  const breaking = await takeBreakdown(service, { healthy, slow })
   const cut = await takePhase('cut', { healthy, slow, ms: 2 * options.seconds * 1_000 })
-  slow.repair()
-  const repairedAtMs = performance.now()
-  const recovers = await takePhase('while it recovers', { healthy, slow, ms: 3 * options.windowMs })
-  const lastRefusedMs = Math.max(
-    0,
-    ...recovers.slow.filter(({ status }) => status === 429).map(({ atMs }) => atMs - repairedAtMs),
-  )
   await slow.stop()
+  const between = await takePhase('alone, a third time', { healthy, ms: options.seconds * 1_000 })
   const impatient = startSlow(service, { obeysRetryAfter: false })
-  impatient.breakDown()
-  await takePhase('', { healthy, slow: impatient, until: () => impatient.asked.at(-1)?.limit === 1 })
-  await takePhase('', { healthy, slow: impatient, ms: options.windowMs })
+  const again = await takeBreakdown(service, { healthy, slow: impatient })
   const stormed = await takePhase('cut, clients do not wait', { healthy, slow: impatient, ms: options.seconds * 1_000 })
+  impatient.repair()
+  const repairedAtMs = performance.now()
+  const recovers = await takePhase('while it recovers', { healthy, slow: impatient, ms: 3 * options.windowMs })
+  const lastRefusedMs = Math.max(0, ...refusalsIn(recovers).map(({ atMs }) => atMs - repairedAtMs))
   await Promise.all([healthy.stop(), impatient.stop()])
   return {
-    phases: [alone, works, noticed, cut, recovers, stormed],
+    phases: [alone, works, ...breaking.phases, cut, between, ...again.phases, stormed, recovers],
     sentences: [
-      `Cut to one request ${(cutAfterMs / 1_000).toFixed(0)} s after it broke down.`,
-      `The last refusal was ${(lastRefusedMs / options.windowMs).toFixed(1)} windows after it worked again.`,
+      ...[breaking, again].map(({ limitedAfterMs, cutAfterMs }) => {
+        return `It was limited ${seconds(limitedAfterMs)} after it broke down, and cut to one request at once after ${seconds(cutAfterMs)}.`
+      }),
+      `The last refusal was ${seconds(lastRefusedMs)}, ${(lastRefusedMs / options.windowMs).toFixed(1)} windows, after it worked again.`,
     ],
   }
+}
+
+/** From the moment in which every request fails until what was taken in before the limit has ended. */
+async function takeBreakdown(
+  service: ServiceProcess,
+  { healthy, slow }: Pick<PhaseOptions, 'healthy'> & { readonly slow: ReturnType<typeof startSlow> },
+) {
+  slow.breakDown()
+  const brokenAtMs = performance.now()
+  const known = limitIn(service.lastLog())
+  const isLimited = (): boolean => ![undefined, known].includes(limitIn(service.lastLog()))
+  const unnoticed = await takePhase('it fails, and is not limited yet', { healthy, slow, until: isLimited })
+  const limitedAfterMs = performance.now() - brokenAtMs
+  const isCut = (): boolean => slow.asked.at(-1)?.limit === 1
+  const ending = await takePhase('until its earlier requests end', { healthy, slow, until: isCut })
+  const cutAfterMs = performance.now() - brokenAtMs
+  // One that was taken in last may run for the longest time that a query may take.
+  await takePhase('', { healthy, slow, ms: options.windowMs })
+  return { phases: [unnoticed, ending], limitedAfterMs, cutAfterMs }
+}
+
+/** The last entry of the log about a limit; undefined where there is none in its end. */
+function limitIn(log: string): string | undefined {
+  return log.split('\n').findLast((line) => line.includes('concurrency of an endpoint that fails is limited'))
+}
+
+function refusalsIn({ slow }: Phase): readonly Asked[] {
+  return slow.filter(({ status }) => status === 429)
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
 }
 
 function startHealthy(service: ServiceProcess): Callers {

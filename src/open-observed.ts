@@ -1,6 +1,7 @@
 // What the service counts while it works, and what it tells of itself.
 
 import type { Catalog } from './catalog/catalog.ts'
+import type { ClusterControl } from './cluster/cluster-control.types.ts'
 import type { Options } from './config.ts'
 import type { HttpDeps } from './http/http.types.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
@@ -21,6 +22,7 @@ interface ObservedModules {
   readonly jobs: Pick<Jobs, 'list'>
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
   readonly disk: { readonly reason: string | null }
+  readonly clusterControl: Pick<ClusterControl, 'state'>
   readonly logger: Logger
 }
 
@@ -52,7 +54,10 @@ export async function openObserved(
   return { state, spans, metrics }
 }
 
-function stateOf({ store, ingest, jobs, catalog, disk }: ObservedModules, spans: SpanQueue | null): ServiceState {
+function stateOf(
+  { store, ingest, jobs, catalog, disk, clusterControl }: ObservedModules,
+  spans: SpanQueue | null,
+): ServiceState {
   return {
     engineFault: store.unreadyReason,
     diskFault: disk.reason,
@@ -62,6 +67,7 @@ function stateOf({ store, ingest, jobs, catalog, disk }: ObservedModules, spans:
     waiting: ingest.waitingEvents(),
     engine: store.engineState(),
     jobs: jobsInState(jobs),
+    cluster: clusterControl.state(),
     spans: spans?.counts ?? null,
   }
 }

@@ -186,7 +186,7 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(() => jobKinds.close())
   const clusterControl = openClusterControl(options, { logger })
   opened.push(() => clusterControl.close())
-  const { state, metrics, spans } = await openObserved(options, modules)
+  const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl })
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
   const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, rates }

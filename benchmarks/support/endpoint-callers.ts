@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServiceProcess } from './processes.ts'
@@ -63,6 +64,8 @@ export function startClosed(
   const agent = new Agent({ keepAlive: true, maxSockets: clientCount })
   const asked: Asked[] = []
   const stopping = new AbortController()
+  // Each client that waits listens.
+  setMaxListeners(clientCount + 1, stopping.signal)
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const answer = await askOnce(service, { path: path(), agent, atMs: performance.now() })

@@ -10,6 +10,7 @@ export interface ServiceState {
   readonly waiting: readonly WaitingEvents[]
   readonly engine: EngineState
   readonly jobs: readonly JobsInState[]
+  readonly cluster: ClusterCounts
   /** Null where traces are not sent. */
   readonly spans: SpansState | null
 }
@@ -83,4 +84,13 @@ export interface JobsInState {
   readonly kind: string
   readonly status: string
   readonly count: number
+}
+
+/** What cluster control goes by, and what it does. */
+export interface ClusterCounts {
+  readonly memory: { readonly usedBytes: number; readonly capacityBytes: number; readonly isOver: boolean }
+  readonly processor: { readonly load: number; readonly coreCount: number; readonly isOver: boolean }
+  /** Endpoints that are limited now. */
+  readonly limited: readonly { readonly name: string; readonly concurrencyMax: number }[]
+  readonly limitedCount: number
 }

@@ -1,4 +1,5 @@
 import { otherLabel } from './bounded-counts.ts'
+import { clusterFamilies } from './cluster-families.ts'
 import { type Family, family, type Sample, single } from './family.ts'
 import type {
   EngineCounts,
@@ -21,7 +22,7 @@ export function stateFamilies(
   engineCounts: EngineCounts | null,
   labels: StateLabels,
 ): readonly Family[] {
-  const { dataSourceCount, pipeCount, log, waiting, engine, jobs, spans } = state
+  const { dataSourceCount, pipeCount, log, waiting, engine, jobs, cluster, spans } = state
   return [
     single('millrace_ready', 'Whether the service takes requests, as /health/ready says: 1 or 0.', bit(isReady(state))),
     single('millrace_datasources', 'Data sources that there are.', dataSourceCount),
@@ -30,6 +31,7 @@ export function stateFamilies(
     ...waitingFamilies(waiting, labels),
     ...engineFamilies(engine),
     ...(engineCounts === null ? [] : countedFamilies(engineCounts)),
+    ...clusterFamilies(cluster, labels.labelsMax),
     family(
       'millrace_jobs',
       'Jobs that wait, work or are being cancelled, by kind and status.',

@@ -20,6 +20,12 @@ export const anyState: ServiceState = {
   waiting: [],
   engine: { isReady: true, restartCount: 0, residentBytes: 1, memoryBytesMax: 1, sessions: [] },
   jobs: [],
+  cluster: {
+    memory: { usedBytes: 0, capacityBytes: 1, isOver: false },
+    processor: { load: 0, coreCount: 1, isOver: false },
+    limited: [],
+    limitedCount: 0,
+  },
   spans: { sentCount: 0, droppedCount: 0, waitingCount: 0 },
 }
 
