@@ -18,9 +18,21 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
  * round, and the ratio is taken pair by pair: a machine that slows down for a while slows down both. Two rounds warm up and
  * do not count. A case is slower only when the whole interval of the median of its ratios lies below 0.97.
  *
+ * With `--before .` it is this build twice, and what differs are options, by their names in the environment:
+ * `--before-options MILLRACE_METRICS=off`, several of them separated by commas.
+ *
  * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 9] [--only import,single] [--out FILE]
+ *   [--before-options NAME=VALUE,…] [--after-options NAME=VALUE,…]
  */
-const options = readOptions({ before: '', rounds: 9, only: '', rows: 1_000_000, seed: 20_260_101 })
+const options = readOptions({
+  before: '',
+  rounds: 9,
+  only: '',
+  rows: 1_000_000,
+  seed: 20_260_101,
+  beforeOptions: '',
+  afterOptions: '',
+})
 const warmUpRounds = 2
 const slowerBelow = 0.97
 const table = 'paired'
@@ -35,8 +47,17 @@ interface PairedCase {
 if (options.before === '') throw new Error('--before is the folder of the other checkout, which must be built')
 const results = await withBench(async ({ directory, opened }) => {
   const generator = opened(startGenerator())
-  const before = opened(await startService({ directory: join(directory, 'before'), root: resolve(options.before) }))
-  const after = opened(await startService({ directory: join(directory, 'after') }))
+  const { before: root, beforeOptions, afterOptions } = options
+  const before = opened(
+    await startService({
+      directory: join(directory, 'before'),
+      root: resolve(root),
+      environment: environmentOf(beforeOptions),
+    }),
+  )
+  const after = opened(
+    await startService({ directory: join(directory, 'after'), environment: environmentOf(afterOptions) }),
+  )
   const data = { rowCount: options.rows, seed: options.seed }
   for (const service of [before, after]) await fillEndpointData(service, data)
   const found: (PairedCase & { readonly before: number[]; readonly after: number[]; readonly ratios: number[] })[] = []
@@ -59,6 +80,14 @@ const rows = results.map(({ name, unit, before, after, ratios }) => {
   ]
 })
 report({ header, rows }, options.out, results)
+
+function environmentOf(text: string): Readonly<Record<string, string>> {
+  const pairs = text.split(',').flatMap((pair) => {
+    const equals = pair.indexOf('=')
+    return equals < 0 ? [] : [[pair.slice(0, equals), pair.slice(equals + 1)] as const]
+  })
+  return Object.fromEntries(pairs)
+}
 
 async function measurePairs(one: PairedCase, before: ServiceProcess, after: ServiceProcess) {
   const rates = { before: [] as number[], after: [] as number[], ratios: [] as number[] }
