@@ -12,6 +12,7 @@ import { addGraph } from './http/routes/graph.ts'
 import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
+import { addLimits } from './http/routes/limits.ts'
 import { addMaterialization } from './http/routes/materialization.ts'
 import { addMetrics, namedAddresses } from './http/routes/metrics.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
@@ -137,6 +138,7 @@ function addRoutes(api: FastifyInstance, deps: RouteDeps, limits: HttpOptions & 
   addVariables(api, deps, limits)
   addTokens(api, deps, limits)
   addWorkspace(api, deps)
+  addLimits(api, deps)
 }
 
 /** Why requests cannot be answered now; null where they can. */

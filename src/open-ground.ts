@@ -18,6 +18,7 @@ import { lockDirectory } from './directory/lock.ts'
 import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
+import { LimitBook } from './limits/limit-book.ts'
 import { LimitHits } from './limits/limit-hits.ts'
 import { openRates } from './limits/rates.ts'
 import { openKeptImports } from './materialize/behind/kept-imports.ts'
@@ -81,7 +82,8 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
 function openLimits(options: Options, deps: Pick<RecordsDeps, 'logger' | 'opened'> & { readonly settings: Settings }) {
   const rates = openRates(options, { ...deps, now: steadyNow })
   deps.opened.push(() => rates.close())
-  return { limitHits: new LimitHits(deps.logger), rates }
+  const limitHits = new LimitHits(deps.logger)
+  return { limitHits, rates, limitBook: new LimitBook(options, { rates, hits: limitHits, now: steadyNow }) }
 }
 
 /** Epoch milliseconds, never set back while the process lives. */

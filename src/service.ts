@@ -172,7 +172,7 @@ async function beginWork({ disk, partNote, store }: Ground, rows: Rows): Promise
 async function openWork(options: Options, modules: Ground & Rows, { opened }: Pick<Closing, 'opened'>) {
   const { catalog, query, views, ingest, changes, box, dataSources, replaces, jobs, disk, store, logger, now } = modules
   const { tokens, lookup, variables, behind, populates, checks, adminToken, lostSecretCount } = modules
-  const { recorder, workRecorder, limitHits, rates } = modules
+  const { recorder, workRecorder, limitHits, limitBook, rates } = modules
   const { publishFirstNode } = options
   const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
   await reportNodes({ catalog, query, logger })
@@ -189,7 +189,7 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl })
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
-  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, rates }
+  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, limitBook, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

@@ -83,6 +83,7 @@ export const operations = {
   'job:cancel': { of: null, ...writers, scopes: [] },
   'variable:read': { of: null, ...writers, scopes: [] },
   'variable:change': { of: null, ...writers, scopes: [] },
+  'limits:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
   'project:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
   'metrics:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
   'token:read': { of: null, ...writers, scopes: ['TOKENS'] },

@@ -199,6 +199,10 @@ class OpenDataSources implements DataSources {
     return known
   }
 
+  createdByEvents(): number {
+    return this.#eventsCreation.countOfMinute()
+  }
+
   async createFromEvents(sample: EventsSample): Promise<DataSource> {
     return (await this.findForRows(sample.name)) ?? (await this.#eventsCreation.create(sample))
   }

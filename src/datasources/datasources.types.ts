@@ -31,6 +31,8 @@ export interface DataSources {
    * `create` does.
    */
   createFromEvents(sample: EventsSample): Promise<DataSource>
+  /** How many were so created, or begun, in the last minute. */
+  createdByEvents(): number
   /** By name or id; raises DATASOURCE_NOT_FOUND (404). */
   get(nameOrId: string): DataSource
   /** The same for what is to go: a version that was never given to it is not enough. Raises DATASOURCE_NOT_FOUND (404). */

@@ -36,6 +36,13 @@ export class EventsCreation {
     return this.#options.missingDataSource === 'create'
   }
 
+  /** Those that were begun in the last minute. */
+  countOfMinute(): number {
+    const nowMs = this.#options.now()
+    this.#createdAtMs = this.#createdAtMs.filter((atMs) => atMs > nowMs - minuteMs && atMs <= nowMs)
+    return this.#createdAtMs.length
+  }
+
   /** See `DataSources.createFromEvents`. */
   create(sample: EventsSample): Promise<DataSource> {
     const { name } = sample
@@ -73,11 +80,10 @@ export class EventsCreation {
 
   #refuseTooMany(): void {
     const perMinuteMax = this.#options.eventsCreatesPerMinuteMax
-    if (perMinuteMax === 0) return
-    const nowMs = this.#options.now()
-    this.#createdAtMs = this.#createdAtMs.filter((atMs) => atMs > nowMs - minuteMs && atMs <= nowMs)
+    const count = this.countOfMinute()
     const [oldest] = this.#createdAtMs
-    if (this.#createdAtMs.length < perMinuteMax || oldest === undefined) return
+    if (perMinuteMax === 0 || count < perMinuteMax || oldest === undefined) return
+    const nowMs = this.#options.now()
     const retryAfterSeconds = Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000))
     throw errors.CREATES_TOO_MANY({ perMinuteMax, retryAfterSeconds })
   }

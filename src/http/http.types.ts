@@ -12,6 +12,7 @@ import type { UrlImports } from '../imports/url-jobs/url-import.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
+import type { LimitBook } from '../limits/limit-book.ts'
 import type { LimitHits } from '../limits/limit-hits.ts'
 import type { Rates } from '../limits/rates.ts'
 import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
@@ -34,6 +35,7 @@ import type { ApiError } from '../shared/errors/errors.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import type { BodyBudget } from './request/body-budget.ts'
 import type { BodyRateRules } from './request/body-rate.ts'
+import type { UploadLimits } from './request/upload-bounds.ts'
 import type { AnswerHeaderOptions } from './server/answer-headers.ts'
 import type { OpenExchange } from './server/connections.ts'
 import type { HttpServerOptions } from './server/http-server.ts'
@@ -74,6 +76,8 @@ export interface HttpDeps {
   readonly recorder: Recorder | undefined
   /** What is told at `/metrics`; null where nothing is counted. */
   readonly metrics: Pick<Metrics, 'contentType' | 'text'> | null
+  /** What is limited, and how much of it is used. */
+  readonly limitBook: LimitBook
   /** How many requests of some kinds may come. */
   readonly rates: Omit<Rates, 'close'>
   /** What the service is now. */
@@ -93,7 +97,7 @@ export interface HttpDeps {
 }
 
 /** Limits of requests. Every one is a maximum that a test reaches. */
-export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOptions, AnswerHeaderOptions {
+export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOptions, AnswerHeaderOptions, UploadLimits {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
   /** Bytes of bodies that may be on their way in, or wait, at once: events, forms and queries together. */

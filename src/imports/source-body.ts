@@ -24,6 +24,8 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
   #beginning: JoinedChunks | null = new JoinedChunks()
   #isWhole = false
   #failure: { readonly error: unknown } | null = null
+  #bound: ByteBound | null = null
+  #byteCount = 0
   /**
    * Gives up what was read and is read of the body, and reads it from the byte with this number on. Null where whoever brings
    * it sends it once.
@@ -59,6 +61,12 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
     return { bytes: beginning.bytes(), isWhole: this.#isWhole }
   }
 
+  /** Fails whoever reads more of it than this. @throws where what was looked at is too much already. */
+  boundBytes(bound: ByteBound): void {
+    this.#bound = bound
+    if (this.#byteCount > bound.bytesMax) throw bound.tooLarge()
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     return {
       next: () => this.#next(),
@@ -86,12 +94,20 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
 
   async #lookFurther(beginning: JoinedChunks): Promise<void> {
     try {
-      const next = await this.#chunks.next()
+      const next = await this.#nextChunk()
       if (next.done === true) this.#isWhole = true
       else beginning.push(next.value)
     } catch (error) {
       this.#failure = { error }
     }
+  }
+
+  async #nextChunk(): Promise<IteratorResult<Buffer>> {
+    const next = await this.#chunks.next()
+    if (next.done === true) return next
+    this.#byteCount += next.value.length
+    if (this.#bound !== null && this.#byteCount > this.#bound.bytesMax) throw this.#bound.tooLarge()
+    return next
   }
 
   async #next(): Promise<IteratorResult<Uint8Array>> {
@@ -100,11 +116,17 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
     if (beginning !== null && beginning.byteCount > 0) return { done: false, value: beginning.bytes() }
     try {
       if (this.#failure !== null) throw this.#failure.error
-      return await this.#chunks.next()
+      return await this.#nextChunk()
     } catch (error) {
       throw this.#toError(error)
     }
   }
+}
+
+/** How long a body may be. */
+export interface ByteBound {
+  readonly bytesMax: number
+  readonly tooLarge: () => Error
 }
 
 function chunksOf(stream: Readable): AsyncIterator<Buffer> {

@@ -1,5 +1,6 @@
 import type { LogFields } from '../observe/logger.ts'
 import type { RowsQuoted } from '../shared/errors/definition.ts'
+import type { LimitName } from '../shared/limit-names.ts'
 
 /**
  * Long work that outlives its request: jobs of some kinds, each with a queue, a state, a record on disk, and an end.
@@ -15,8 +16,8 @@ export interface Jobs {
   /**
    * Takes a new job; its record is on disk when this resolves.
    *
-   * @throws JOB_TOO_LARGE (413) when the order takes more than 256 KiB; JOBS_TOO_MANY, JOBS_OF_TOKEN_TOO_MANY (429) when as
-   *   many wait as may, of its kind or of that and its owner; DISK_UNAVAILABLE, SHUTTING_DOWN (503).
+   * @throws JOB_TOO_LARGE (413) when the order takes more than 256 KiB; JOBS_ACTIVE_TOO_MANY, JOBS_TOO_MANY,
+   *   JOBS_OF_TOKEN_TOO_MANY (429) when as many are there or wait as may, of its kind or of that and its owner; DISK_UNAVAILABLE, SHUTTING_DOWN (503).
    */
   add(job: NewJob): Promise<Job>
   find(id: string): Job | undefined
@@ -107,6 +108,8 @@ export interface JobKind {
   readonly name: string
   /** Jobs of the kind that work at once. */
   readonly workingMax: number
+  /** Those that may wait and work together, and the limit that this is; no bound of its own when undefined. */
+  readonly active?: { readonly max: number; readonly limit: LimitName }
   /** Whether one more may work where one owner holds all places and another waits; yes when undefined. */
   readonly hasGuestPlace?: boolean
   readonly isCancellableWhileWorking: boolean

@@ -179,8 +179,9 @@ class OpenJobs implements Jobs {
     this.#news.close()
   }
 
-  /** @throws JOBS_TOO_MANY, JOBS_OF_TOKEN_TOO_MANY (429) */
+  /** @throws JOBS_ACTIVE_TOO_MANY, JOBS_TOO_MANY, JOBS_OF_TOKEN_TOO_MANY (429) */
   #refuseTooMany(job: NewJob): void {
+    this.#refuseActive(job)
     const { waiting } = this.#deps.book
     const { jobsWaitingMax: waitingMax, jobsWaitingPerTokenMax: ownMax } = this.#options
     const all = waiting.ofKind(job.kind)
@@ -190,6 +191,15 @@ class OpenJobs implements Jobs {
     const isForNewcomers = ownMax < waitingMax && all >= waitingMax - newcomersShareOf(waitingMax)
     if (own < ownMax && (own === 0 || !isForNewcomers)) return
     throw errors.JOBS_OF_TOKEN_TOO_MANY({ kind: job.kind, waitingMax: own, retryAfterSeconds })
+  }
+
+  /** @throws JOBS_ACTIVE_TOO_MANY (429) */
+  #refuseActive({ kind }: NewJob): void {
+    const active = this.#runner.kindOf(kind)?.active
+    if (active === undefined) return
+    const { max: activeMax, limit } = active
+    const activeCount = this.#deps.book.unended().filter((job) => job.kind === kind).length
+    if (activeCount >= activeMax) throw errors.JOBS_ACTIVE_TOO_MANY({ kind, activeMax, limit, retryAfterSeconds })
   }
 
   #changedStatus(job: Job, { fault, logFields }: Pick<JobEnding, 'fault' | 'logFields'> = stopped): void {

@@ -6,22 +6,24 @@ import type { LimitName } from '../shared/limit-names.ts'
 import type { Settings } from '../storage/settings.ts'
 import { ExactWindow } from './exact-window.ts'
 import { KeptWindow } from './kept-window.ts'
+import { isOverageCounted, type LimitOptions } from './limit-table.ts'
 import { QueryRate } from './query-rate.ts'
 import { RateLimit } from './rate-limit.ts'
 import { WindowKeeper } from './window-keeper.ts'
 
 /** 0 sets no limit. */
-export interface RatesOptions {
-  readonly plan: string
-  readonly schemaCreatesPerMinuteMax: number
-  readonly importsPerMinuteMax: number
-  readonly eventsPerSecondMax: number
-  readonly variablesRequestsPerSecondMax: number
-  readonly queriesPerSecondMax: number
-  readonly queriesBurstFactor: number
-  readonly queriesOverage: 'count' | 'plan' | 'refuse'
-  readonly queriesPerDayMax: number
-}
+export type RatesOptions = Pick<
+  LimitOptions,
+  | 'importsPerMinuteMax'
+  | 'eventsPerSecondMax'
+  | 'plan'
+  | 'queriesBurstFactor'
+  | 'queriesOverage'
+  | 'queriesPerDayMax'
+  | 'queriesPerSecondMax'
+  | 'schemaCreatesPerMinuteMax'
+  | 'variablesRequestsPerSecondMax'
+>
 
 export interface RatesDeps {
   /** Where windows of more than a minute are kept over a restart. */
@@ -82,9 +84,7 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
 }
 
 function queryRate(options: RatesOptions, perDay: KeptWindow | null, now: () => number): QueryRate | null {
-  const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor, queriesOverage, plan } = options
+  const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor } = options
   if (perSecondMax === 0 && perDay === null) return null
-  const isPaidPlan = plan !== 'unlimited' && plan !== 'free'
-  const isOverageCounted = queriesOverage === 'count' || (queriesOverage === 'plan' && isPaidPlan)
-  return new QueryRate({ perSecondMax, burstFactor, isOverageCounted, perDay, now })
+  return new QueryRate({ perSecondMax, burstFactor, isOverageCounted: isOverageCounted(options), perDay, now })
 }

@@ -9,6 +9,7 @@ import { recordedFamilies } from '../../src/metrics/recorded-families.ts'
 import { Recorder } from '../../src/metrics/recorder.ts'
 import { stateFamilies } from '../../src/metrics/state-families.ts'
 import { errorTable } from '../../src/shared/errors/errors.ts'
+import { limitsMarkdown } from '../support/limits/limits-markdown.ts'
 import { anyCounts, anyState } from '../support/metrics/any-state.ts'
 import { pageSection } from '../support/page-section.ts'
 
@@ -51,6 +52,11 @@ function metricsMarkdown(): string {
   const rows = families.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help} |`)
   return ['| Metric | Type | What it is |', '|---|---|---|', ...rows].join('\n')
 }
+
+t.test('docs/limits.md has every limit, and what it is in each plan (UPDATE_DOCS=1 writes it)', async (t) => {
+  const made = limitsMarkdown()
+  t.equal(pageSection('docs/limits.md', 'limits', made), made)
+})
 
 function jobRightsMarkdown(): string {
   const rows = Object.entries(jobRights).flatMap(([kind, rights]) =>

@@ -49,6 +49,25 @@ t.test('jobs of a kind work in their order, as many at once as may', async (t) =
   t.equal((await kind.begun(3)).job.id, ids[3])
 })
 
+t.test('a kind has as many jobs that wait and work as it may, and others have theirs', async (t) => {
+  const kind = new TestKind({ name: 'delete_data', active: { max: 3, limit: 'delete_jobs' } })
+  const { jobs } = await startTestJobs(t, { kinds: [kind, new TestKind()] })
+  const ids: string[] = []
+  for (let count = 0; count < 3; count += 1) ids.push((await jobs.add(newJob({ kind: 'delete_data' }))).id)
+  const first = await kind.begun(0)
+  await t.rejects(jobs.add(newJob({ kind: 'delete_data' })), {
+    code: 'JOBS_ACTIVE_TOO_MANY',
+    status: 429,
+    limit: 'delete_jobs',
+    retryAfterSeconds: 10,
+  })
+  for (let count = 0; count < 4; count += 1) await jobs.add(newJob())
+  first.succeed()
+  await untilStatus(jobs, ids[0] ?? '', 'done')
+  await jobs.add(newJob({ kind: 'delete_data' }))
+  await t.rejects(jobs.add(newJob({ kind: 'delete_data' })), { code: 'JOBS_ACTIVE_TOO_MANY' })
+})
+
 t.test('kinds do not wait for each other', async (t) => {
   const imports = new TestKind()
   const queries = new TestKind({ name: 'query' })

@@ -14,9 +14,15 @@ export function toRowDeleteJob({ dataSource, order }: PlannedRowDelete): Omit<Ne
   return { kind: rowDeleteJobKind, subject, order, details, logFields: { dataSource: name } }
 }
 
+export interface RowDeleteJobsOptions {
+  readonly deleteJobsWorkingMax: number
+  /** Those that wait and work together; 0 sets no limit. */
+  readonly deleteJobsActiveMax: number
+}
+
 /** What runs such jobs, to be registered. */
 export function createRowDeleteJobs(
-  { deleteJobsWorkingMax: workingMax }: { readonly deleteJobsWorkingMax: number },
+  { deleteJobsWorkingMax: workingMax, deleteJobsActiveMax: max }: RowDeleteJobsOptions,
   dataSources: Pick<DataSources, 'deleteRows'>,
 ): JobKind {
   const run = async (job: WorkingJob): Promise<void> => {
@@ -30,5 +36,6 @@ export function createRowDeleteJobs(
     })
     job.tell({ rowsDeleted })
   }
-  return { name: rowDeleteJobKind, workingMax, isCancellableWhileWorking: false, canResume: true, run }
+  const active = max === 0 ? {} : { active: { max, limit: 'delete_jobs' } as const }
+  return { name: rowDeleteJobKind, workingMax, ...active, isCancellableWhileWorking: false, canResume: true, run }
 }

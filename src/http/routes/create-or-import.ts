@@ -19,6 +19,7 @@ import { formatFields, importParameters, readImportInput } from '../request/impo
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { announcesBody, bodyOf } from '../request/request-body.ts'
+import { boundUpload, type UploadLimits } from '../request/upload-bounds.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
@@ -37,7 +38,7 @@ export type ImportDeps = Pick<
 export async function createOrImport(
   request: FastifyRequest,
   reply: FastifyReply,
-  { deps, limits }: { readonly deps: ImportDeps; readonly limits: FormLimits },
+  { deps, limits }: { readonly deps: ImportDeps; readonly limits: FormLimits & UploadLimits },
 ): Promise<FastifyReply> {
   const exchange = new ImportExchange(request, reply, deps)
   try {
@@ -47,6 +48,7 @@ export async function createOrImport(
     warnOfUnknown(reply, 'Parameter', parameters.names(), [...knownParameters, ...order.connectorSettings])
     requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, order.name ?? null)
     if (!order.isDry) countRequest(reply, rateOf(order, rows, deps))
+    await boundUpload(rows, request.headers, limits)
     if (order.urls.length > 0) return await importByUrl({ request, reply, order, rows }, deps)
     if (order.isDry) return await exchange.answerDry(order, rows)
     return await exchange.answer(order, rows, parameters)

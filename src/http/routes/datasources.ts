@@ -7,13 +7,14 @@ import { type DerivedFields, listFields, wantedNames } from '../json/datasource-
 import { seenFields, seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
+import type { UploadLimits } from '../request/upload-bounds.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { createOrImport, type ImportDeps } from './create-or-import.ts'
 
 /** `/v0/datasources`: create, import and list. */
-export function addDataSources(app: FastifyInstance, deps: ImportDeps, limits: FormLimits): void {
+export function addDataSources(app: FastifyInstance, deps: ImportDeps, limits: FormLimits & UploadLimits): void {
   const { dataSources } = deps
   const list = new DataSourceList()
   addPath(

@@ -1,6 +1,7 @@
 // What a body is refused for before its rows are read: its size, its packing, its pace. Sorted by status.
 
 import { formatBytes } from '../bytes.ts'
+import type { LimitName } from '../limit-names.ts'
 import { define } from './definition.ts'
 
 export const bodyErrors = {
@@ -57,9 +58,14 @@ export const bodyErrors = {
   }),
   PAYLOAD_TOO_LARGE: define({
     status: 413,
-    when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
-    limit: () => 'form_size',
-    message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)}`,
+    when: 'The body is larger than `eventsBodyBytesMax` (events), `formBytesMax` (forms and SQL), or, for rows that are imported, `bodyUploadBytesMax`, `multipartBytesMax` or `multipartParquetBytesMax`.',
+    limit: ({ limit = 'form_size' }: UploadLimit) => limit,
+    message: ({ bytesMax, limit }) =>
+      `The body is larger than ${formatBytes(bytesMax)}${limit === undefined ? '' : ` (limit "${limit}")`}`,
+    hint: ({ limit }) =>
+      limit === undefined
+        ? undefined
+        : 'Send less at a time, or have the service fetch the file with the parameter "url"',
   }),
   RECORD_TOO_LARGE: define({
     status: 413,
@@ -89,6 +95,11 @@ export const bodyErrors = {
 interface RateLimit {
   readonly bodyRateMin: number
   readonly bodyRateWindowMs: number
+}
+
+interface UploadLimit extends BytesLimit {
+  /** Which one it is, where it is not that of forms. */
+  readonly limit?: LimitName
 }
 
 interface BytesLimit {

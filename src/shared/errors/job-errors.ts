@@ -1,5 +1,6 @@
 // What a job, or a request about one, is refused for, and what a job itself ends with. Sorted by status.
 
+import type { LimitName } from '../limit-names.ts'
 import { define, type RetryLater } from './definition.ts'
 
 export const jobErrors = {
@@ -43,6 +44,14 @@ export const jobErrors = {
     when: 'What a job is to do takes more than 256 KiB to write down.',
     message: ({ bytesMax }: { readonly bytesMax: number }) =>
       `What the job is to do takes more than ${bytesMax} bytes to write down; send shorter parameters`,
+  }),
+  JOBS_ACTIVE_TOO_MANY: define({
+    status: 429,
+    when: 'As many jobs of one kind wait and work as the plan, or an option such as `deleteJobsActiveMax`, allows. Repeat the request when one of them has ended.',
+    limit: ({ limit }: ActiveJobs) => limit,
+    message: ({ kind, activeMax, limit }) =>
+      `Jobs of the kind "${kind}" that wait or work are limited to ${activeMax} for the whole service (limit "${limit}"); repeat the request when one of them has ended`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   JOBS_TOO_MANY: define({
     status: 429,
@@ -105,4 +114,10 @@ export const jobErrors = {
     message: ({ kind }: { readonly kind: string }) =>
       `This release of the service knows no jobs of the kind "${kind}"; run the release that made the job, or start it anew`,
   }),
+}
+
+interface ActiveJobs extends RetryLater {
+  readonly kind: string
+  readonly activeMax: number
+  readonly limit: LimitName
 }

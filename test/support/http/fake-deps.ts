@@ -12,6 +12,7 @@ import type { ImportsOptions } from '../../../src/imports/open-import.ts'
 import { openBody } from '../../../src/ingest/bodies/opened-body.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../../src/ingest/ingest.types.ts'
 import { MemoryBudget } from '../../../src/ingest/memory-budget.ts'
+import { LimitBook } from '../../../src/limits/limit-book.ts'
 import type { LimitHit } from '../../../src/limits/limit-hits.ts'
 import type { LogFields } from '../../../src/observe/logger.ts'
 import { noRecorder } from '../../../src/observe/work-recorder.types.ts'
@@ -24,6 +25,7 @@ import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
 import { checked } from '../checked-text.ts'
 import { idleClusterControl } from '../cluster/fake-machine.ts'
+import { optionsOf } from '../limits/test-rates.ts'
 import { anyState } from '../metrics/any-state.ts'
 import { testBox } from '../secrets.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
@@ -34,6 +36,9 @@ export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
   bodiesBytesMax: 4 * mebibyte,
   formBytesMax: 2000,
+  bodyUploadBytesMax: 0,
+  multipartBytesMax: 0,
+  multipartParquetBytesMax: 0,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
   metricsAddresses: '',
@@ -91,6 +96,12 @@ const noRates: FakeDeps['rates'] = {
   secretRequests: null,
   queries: null,
 }
+
+const noLimitBook = new LimitBook(optionsOf(), {
+  rates: { ...noRates, close: async () => undefined },
+  hits: { countOf: () => 0 },
+  now: () => 0,
+})
 
 /** A service without jobs. */
 const noJobs: FakeDeps['jobs'] = {
@@ -187,6 +198,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     },
     logger,
     rates: noRates,
+    limitBook: noLimitBook,
     limitHits: { tell: (hit) => void deps.hits.push(hit) },
     recorder: undefined,
     spans: null,
@@ -239,6 +251,7 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     getForDrop: get,
     findForRows: async (name) => find(name),
     mendAfterRestart: async () => undefined,
+    createdByEvents: () => 0,
     findForEvents: (name) => (name === 'missing' ? get(name) : find(name)),
     async createFromEvents({ name }) {
       return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })

@@ -26,10 +26,14 @@ export class TestKind implements JobKind {
   /** Absent where nothing is to be told of a job that is cancelled over a restart. */
   readonly settle?: NonNullable<JobKind['settle']>
 
+  /** Absent where they have no bound of their own. */
+  readonly active?: NonNullable<JobKind['active']>
+
   /** Absent where none yields. */
   readonly mayYield?: NonNullable<JobKind['mayYield']>
 
   constructor(given: Partial<Omit<JobKind, 'forget' | 'isHeld' | 'run'>> = {}) {
+    if (given.active !== undefined) this.active = given.active
     if (given.mayYield !== undefined) this.mayYield = given.mayYield
     if (given.settle !== undefined) this.settle = given.settle
     this.name = given.name ?? 'import'

@@ -4,9 +4,11 @@ import { openRates, type Rates } from '../../../src/limits/rates.ts'
 import { openSettings } from '../../../src/storage/settings.ts'
 import { MemoryStorage } from '../storage/memory-storage.ts'
 
-/** Options as a start with these flags has them, on a machine with four cores. */
+export const testCoreCount = 4
+
+/** Options as a start with these flags has them, on a machine with so many cores. */
 export function optionsOf(...flags: readonly string[]): Options {
-  const machine = { coreCount: 4, memoryBytes: 8 * 1024 ** 3 }
+  const machine = { coreCount: testCoreCount, memoryBytes: 8 * 1024 ** 3 }
   const reading = readOptions({ flags, environment: {}, machine })
   if (reading.kind !== 'options') throw new Error(`${flags.join(' ')} are no options`)
   return reading.options

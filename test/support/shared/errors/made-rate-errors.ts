@@ -19,4 +19,9 @@ export const madeRateErrors = {
     429,
     'Events may create 5 Data Sources a minute for the whole service (limit "creates_by_events"); create this one beforehand, or repeat the request in 9 seconds',
   ],
+  JOBS_ACTIVE_TOO_MANY: [
+    errors.JOBS_ACTIVE_TOO_MANY({ kind: 'delete_data', activeMax: 3, limit: 'delete_jobs', retryAfterSeconds: 10 }),
+    429,
+    'Jobs of the kind "delete_data" that wait or work are limited to 3 for the whole service (limit "delete_jobs"); repeat the request when one of them has ended',
+  ],
 } as const

@@ -1,0 +1,64 @@
+import type { LimitName } from '../shared/limit-names.ts'
+import type { LimitHits } from './limit-hits.ts'
+import { type LimitOptions, type LimitRow, limitTable } from './limit-table.ts'
+import type { Rates } from './rates.ts'
+import type { Window } from './window.types.ts'
+
+/** How much of a limit is used. */
+export interface LimitUse
+  extends Pick<LimitRow, 'group' | 'name' | 'options' | 'scope' | 'unit' | 'what' | 'windowSeconds'> {
+  /** Null where there is no limit. */
+  readonly max: number | null
+  /** Null where nothing adds up: sizes of a request, what each token has by itself. */
+  readonly used: number | null
+  /** Until there is more room; null without a window that counts. */
+  readonly resetSeconds: number | null
+  /** Refusals since the start of the service. */
+  readonly refusedCount: number
+}
+
+export interface LimitBookDeps {
+  readonly rates: Rates
+  readonly hits: Pick<LimitHits, 'countOf'>
+  /** Milliseconds of the clock of the rates. */
+  readonly now: () => number
+}
+
+/** What is limited, and how much of it is used. */
+export class LimitBook {
+  readonly plan: string
+  readonly planVariant: string
+  readonly #options: LimitOptions
+  readonly #deps: LimitBookDeps
+  readonly #windows: ReadonlyMap<LimitName, Window>
+
+  constructor(options: LimitOptions, deps: LimitBookDeps) {
+    this.plan = options.plan
+    this.planVariant = options.planVariant
+    this.#options = options
+    this.#deps = deps
+    const { createsFromSchema, imports, events, secretRequests, queries } = deps.rates
+    const rates = [createsFromSchema, imports, events, secretRequests, queries]
+    this.#windows = new Map(rates.flatMap((rate) => rate?.windows ?? []).map(({ limit, window }) => [limit, window]))
+  }
+
+  /** Queries over the rate of the plan that passed, since the start of the service; null where they are not counted. */
+  get overageCount(): number | null {
+    return this.#deps.rates.queries?.overageCount ?? null
+  }
+
+  /** All limits in the order of the table. @param counts what is there of that which the rates do not count. */
+  uses(counts: ReadonlyMap<LimitName, number>): readonly LimitUse[] {
+    const nowMs = this.#deps.now()
+    return limitTable.map(({ max, ...row }) => {
+      const window = this.#windows.get(row.name)
+      return {
+        ...row,
+        max: max(this.#options),
+        used: window?.usedAt(nowMs) ?? counts.get(row.name) ?? null,
+        resetSeconds: window === undefined ? null : Math.ceil(window.resetMsAt(nowMs) / 1_000),
+        refusedCount: this.#deps.hits.countOf(row.name),
+      }
+    })
+  }
+}
