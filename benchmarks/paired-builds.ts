@@ -3,6 +3,7 @@ import { isChosen, readOptions, withBench } from './support/bench.ts'
 import { endpointCases, fillEndpointData } from './support/endpoint-cases.ts'
 import type { EventBodies } from './support/event-requests.ts'
 import type { LoadGenerator } from './support/load-generator.ts'
+import { cpuSeconds, mainThreadSeconds } from './support/process-usage.ts'
 import { type ServiceProcess, startGenerator, startService } from './support/processes.ts'
 import type { Remote } from './support/remote-functions.ts'
 import { report } from './support/report.ts'
@@ -22,7 +23,10 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
  * `--before-options MILLRACE_METRICS=off`, several of them separated by commas.
  *
  * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 9] [--only import,single] [--out FILE]
- *   [--before-options NAME=VALUE,…] [--after-options NAME=VALUE,…]
+ *   [--before-options NAME=VALUE,…] [--after-options NAME=VALUE,…] [--per processor]
+ *
+ * `--per processor` counts by second of processor time of the service and its engine, `--per main-thread` by that of the thread that
+ * answers requests, instead of by second: what others do on the machine meanwhile disturbs that less.
  */
 const options = readOptions({
   before: '',
@@ -32,16 +36,23 @@ const options = readOptions({
   seed: 20_260_101,
   beforeOptions: '',
   afterOptions: '',
+  per: 'second',
 })
 const warmUpRounds = 2
 const slowerBelow = 0.97
 const table = 'paired'
 
+/** What was done in one measurement. */
+interface Done {
+  readonly count: number
+  readonly elapsedMs: number
+}
+
 /** One measurement that both builds take in turn; greater is better. */
 interface PairedCase {
   readonly name: string
   readonly unit: string
-  measure(service: ServiceProcess): Promise<number>
+  measure(service: ServiceProcess): Promise<Done>
 }
 
 if (options.before === '') throw new Error('--before is the folder of the other checkout, which must be built')
@@ -93,8 +104,8 @@ async function measurePairs(one: PairedCase, before: ServiceProcess, after: Serv
   const rates = { before: [] as number[], after: [] as number[], ratios: [] as number[] }
   for (let round = -warmUpRounds; round < options.rounds; round += 1) {
     const isBeforeFirst = round % 2 === 0
-    const first = await one.measure(isBeforeFirst ? before : after)
-    const second = await one.measure(isBeforeFirst ? after : before)
+    const first = await rateOf(one, isBeforeFirst ? before : after)
+    const second = await rateOf(one, isBeforeFirst ? after : before)
     if (round < 0) continue
     const [was, is] = isBeforeFirst ? [first, second] : [second, first]
     rates.before.push(was)
@@ -103,6 +114,17 @@ async function measurePairs(one: PairedCase, before: ServiceProcess, after: Serv
   }
   console.log(`${one.name}: ${rates.ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
   return rates
+}
+
+async function rateOf(one: PairedCase, service: ServiceProcess): Promise<number> {
+  if (options.per === 'second') {
+    const { count, elapsedMs } = await one.measure(service)
+    return (count / elapsedMs) * 1_000
+  }
+  const secondsOf = options.per === 'main-thread' ? mainThreadSeconds : cpuSeconds
+  const before = await secondsOf(service.pid)
+  const { count } = await one.measure(service)
+  return count / ((await secondsOf(service.pid)) - before)
 }
 
 function casesOf(generator: Remote<LoadGenerator>, directory: string): readonly PairedCase[] {
@@ -140,7 +162,7 @@ function importCase(generator: Remote<LoadGenerator>, directory: string, plan: B
     const isRight = (error === false) === (badCount === 0) && aside === badCount && stored?.n === rowCount - badCount
     if (!isRight) throw new Error(text)
     await client.dropDataSource(table)
-    return (rowCount / elapsedMs) * 1_000
+    return { count: rowCount, elapsedMs }
   }
   return { name, unit: 'rows/s', measure }
 }
@@ -154,7 +176,7 @@ function eventsCase(generator: Remote<LoadGenerator>, name: string, bodies: Even
     const task = { target, status: 202, bodies, connectionCount: 32, durationMs: 2_500 }
     const { bodyCount, elapsedMs } = await generator.call('sendClosed', task)
     await client.dropDataSource(table)
-    return (bodyCount / elapsedMs) * 1_000
+    return { count: bodyCount, elapsedMs }
   }
   return { name, unit: 'requests/s', measure }
 }
@@ -168,7 +190,7 @@ function endpointCase(
   const durationMs = 2_000
   const measure = async ({ url, headers }: ServiceProcess) => {
     const { answerMs } = await generator.call('askEndpoints', { url, headers, paths, clientCount, durationMs })
-    return (answerMs.length / durationMs) * 1_000
+    return { count: answerMs.length, elapsedMs: durationMs }
   }
   return { name: `${name}, ${clientCount} ${clientCount === 1 ? 'client' : 'clients'}`, unit: 'answers/s', measure }
 }
