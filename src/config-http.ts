@@ -5,6 +5,43 @@ import { byPlan, inPlans } from './config-plans.ts'
 import { mebibyte } from './shared/bytes.ts'
 
 export const httpOptions = {
+  tlsCertFile: {
+    kind: 'text',
+    default: '',
+    pattern: /^(?:.*\S.*)?$/,
+    expected: 'a path, or empty',
+    sentence:
+      'File of the certificate (PEM, with those that signed it). With `tlsKeyFile` the service speaks https alone. See [HTTP](http.md#tls-and-http2).',
+  },
+  tlsKeyFile: {
+    kind: 'text',
+    default: '',
+    pattern: /^(?:.*\S.*)?$/,
+    expected: 'a path, or empty',
+    sentence: "File of the certificate's key (PEM).",
+  },
+  hstsSeconds: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 63_072_000,
+    // It holds for all ports of the host, so for other services there.
+    default: 86_400,
+    sentence:
+      'With TLS, seconds in which browsers use https alone for this host and all its ports (`Strict-Transport-Security`). 0 sends no such header.',
+  },
+  http2: {
+    kind: 'switch',
+    sentence: 'With TLS, lets clients choose HTTP/2.',
+  },
+  http2StreamsMax: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 10_000,
+    default: 100,
+    sentence: 'Requests that an HTTP/2 connection may have at once.',
+  },
   trustedProxies: {
     kind: 'text',
     default: '127.0.0.1,::1',

@@ -262,11 +262,12 @@ async function mendAfterRestart(
   await verifySafeguards(engine)
 }
 
-/** Gives `http://host:port`, the port being the real one. */
+/** Gives `http://host:port`, or `https://`, the port being the real one. */
 async function listenOn(
   app: ReturnType<typeof createApp>,
-  { host, port }: Pick<Options, 'host' | 'port'>,
+  { host, port, tlsCertFile }: Pick<Options, 'host' | 'port' | 'tlsCertFile'>,
 ): Promise<string> {
   const listening: Promise<string> = app.listen({ host, port })
-  return await listening
+  // The framework does not know what its server speaks.
+  return (await listening).replace(/^http:/, tlsCertFile === '' ? 'http:' : 'https:')
 }

@@ -62,10 +62,10 @@ for (const page of pages) {
     ])
     const variables = new Set(optionKeys.map((key) => environmentName(key)))
     for (const code of page.startsWith('docs/') || page === 'README.md' ? inlineCodes(page) : []) {
-      const flag = /^--([a-z-]+)/.exec(code)?.[1]
+      const flag = /^--([a-z\d-]+)/.exec(code)?.[1]
       if (flag !== undefined) t.ok(flags.has(flag), code)
-      if (/^MILLRACE_[A-Z_]+$/.test(code) && !code.endsWith('_')) t.ok(variables.has(code), code)
-      if (/^[a-z]+[A-Za-z]*(?:Max|Ms)$/.test(code)) t.ok((optionKeys as readonly string[]).includes(code), code)
+      if (/^MILLRACE_[A-Z\d_]+$/.test(code) && !code.endsWith('_')) t.ok(variables.has(code), code)
+      if (/^[a-z]+[A-Za-z\d]*(?:Max|Ms)$/.test(code)) t.ok((optionKeys as readonly string[]).includes(code), code)
     }
   })
 }

@@ -35,8 +35,9 @@ export function addClosing(app: FastifyInstance, closeTimeoutMs: number): Closin
     later(answersShare, cuts)
   })
   app.addHook('onClose', async () => timers.forEach(clearTimeout))
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (isClosing) reply.header('connection', 'close')
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
+    // HTTP/2 has no such header: its sessions are closed.
+    if (isClosing && raw.httpVersionMajor !== 2) reply.header('connection', 'close')
     done(null, payload)
   })
   return {

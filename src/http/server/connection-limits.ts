@@ -32,14 +32,17 @@ export interface ConnectionLimitDeps {
 
 /** A connection that is counted. */
 export interface CountedConnection {
-  readonly socket: Socket
   /** Whether a request of it is under way. */
   isBusy: () => boolean
   /** Ends it while it waits for a request. */
   end: () => void
 }
 
+/** Answers a connection that is refused with this text, and closes it. */
+export type TellRefused = (socket: Socket, text: string) => void
+
 interface Counted extends CountedConnection {
+  readonly socket: Socket
   readonly address: Address
   /** Bytes that it had brought at the last look. */
   seenBytes: number
@@ -55,8 +58,8 @@ interface Address {
 const looksMax = 64
 /** Refused connections that are told why at once; those beyond it are cut. */
 const toldMax = 128
-/** Time in which a refused client can read its answer. */
-const toldMsMax = 1_000
+/** Time in which a refused client can read its answer, with a handshake of TLS before it. */
+const toldMsMax = 2_000
 const retryAfterSeconds = 1
 const logPauseMs = 1_000
 
@@ -76,20 +79,18 @@ export class ConnectionLimits {
   }
 
   /**
-   * Counts a connection that has just come; null when it is refused: it is answered and closed then.
-   *
-   * @param isBusy tells of a socket whether a request of it is under way.
+   * Counts a connection that has just come, as one without a request; null when it is refused: it is told so and closed then.
    */
-  admit(socket: Socket, isBusy: (socket: Socket) => boolean): CountedConnection | null {
+  admit(socket: Socket, tell: TellRefused): CountedConnection | null {
     const refusal = this.#refusalOf(socket)
     if (refusal !== null) {
-      this.#refuse(socket, refusal)
+      this.#refuse(socket, refusal, tell)
       return null
     }
     const address = this.#addressOf(addressKey(socket.remoteAddress ?? ''))
     const counted: Counted = {
       ...{ socket, address, seenBytes: 0, isOpen: true },
-      isBusy: () => isBusy(socket),
+      isBusy: () => false,
       end: () => socket.destroy(),
     }
     this.#open.add(counted)
@@ -155,7 +156,7 @@ export class ConnectionLimits {
     if (address.open.size === 0) this.#addresses.delete(address.key)
   }
 
-  #refuse(socket: Socket, error: ApiError): void {
+  #refuse(socket: Socket, error: ApiError, tell: TellRefused): void {
     this.#log(socket, error)
     const requestId = this.#deps.answers.requestId()
     this.#tell(error, requestId)
@@ -169,10 +170,7 @@ export class ConnectionLimits {
       clearTimeout(timer)
       this.#toldCount -= 1
     })
-    // A client that is cut in its request would be told by a reset instead; an error is the end of it either way.
-    socket.on('error', () => socket.destroy())
-    socket.end(this.#deps.answers.textOf(error, requestId))
-    socket.resume()
+    tell(socket, this.#deps.answers.textOf(error, requestId))
   }
 
   #tell({ limit, code, status }: ApiError, requestId: string): void {

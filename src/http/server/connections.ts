@@ -52,9 +52,14 @@ export function createConnections(options: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
   const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
   const sockets = new Set<Socket>()
+  /** Those inside the sockets, with TLS. */
+  const secured = new Set<Socket>()
+  /** Requests of HTTP/2, which have no socket of their own. */
+  const streams = new Set<OpenExchange>()
   return {
     endBodies() {
-      for (const socket of sockets) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
+      for (const socket of [...sockets, ...secured]) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
+      for (const { body } of streams) body?.fail(errors.SHUTTING_DOWN())
     },
     cut() {
       const open = [...sockets]
@@ -79,6 +84,10 @@ export function createConnections(options: ConnectionOptions): Connections {
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
       })
+      app.server.on('secureConnection', (socket: Socket) => {
+        secured.add(socket)
+        socket.once('close', () => secured.delete(socket))
+      })
       app.addHook('onRequest', (request, reply, done) => {
         const { raw } = request
         const exchange: OpenExchange = {
@@ -89,6 +98,10 @@ export function createConnections(options: ConnectionOptions): Connections {
           stopLingering: noLingering,
         }
         request.exchange = exchange
+        if (raw.httpVersionMajor === 2) {
+          streams.add(exchange)
+          return done()
+        }
         const connection = bySocket.get(raw.socket)
         if (connection === undefined) bySocket.set(raw.socket, { exchange })
         else connection.exchange = exchange
@@ -100,6 +113,10 @@ export function createConnections(options: ConnectionOptions): Connections {
         done(null, answerOf(payload, { request, reply }))
       })
       app.addHook('onResponse', ({ exchange, raw }, _reply, done) => {
+        if (raw.httpVersionMajor === 2) {
+          if (exchange !== null) streams.delete(exchange)
+          return done()
+        }
         const connection = bySocket.get(raw.socket)
         // A pipelined request may have taken the socket's place already.
         if (connection?.exchange === exchange) connection.exchange = null

@@ -29,10 +29,14 @@ export function mayBeQuiet(response: ServerResponse): void {
  *
  * @param answerOf gives the answer that has its turn on a connection.
  */
-export function serveHalfClosed(server: Server, answerOf: (socket: Socket) => ServerResponse | undefined): void {
+export function serveHalfClosed(
+  server: Server,
+  answerOf: (socket: Socket) => ServerResponse | undefined,
+  event: 'connection' | 'secureConnection' = 'connection',
+): void {
   // Node ends the connection else. Not among its types, and the same in Node 20, 22 and 24.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.on('connection', (socket: Socket) => {
+  server.on(event, (socket: Socket) => {
     socket.once('end', () => {
       if (socket.writable) watchHalfClosed(socket, answerOf)
     })

@@ -60,11 +60,13 @@ function requestFields(request: FastifyRequest): LogFields {
   const sent = raw.headers['x-request-id']
   // A request that fails before any hook has none of what hooks give it.
   const traceId = trace?.context.traceId
+  // A connection that is gone has none.
+  const clientAddress = clientAddressOf(request)
   return {
     requestId: id,
     method,
     url: loggedUrl(url),
-    clientAddress: clientAddressOf(request),
+    ...(clientAddress === '' ? {} : { clientAddress }),
     ...(traceId === undefined ? {} : { traceId }),
     // The name that the caller has for it.
     ...(typeof sent === 'string' && callersIdPattern.test(sent) ? { callerRequestId: sent } : {}),

@@ -19,7 +19,7 @@ function openBare(t: Test, access: Access = admin): FastifyInstance {
   const deps = createFakeDeps()
   const app = Fastify({ exposeHeadRoutes: false })
   t.teardown(() => app.close())
-  const answers = new RawAnswers(new AnswerHeaders({ corsOrigins: '*' }), deps.now)
+  const answers = new RawAnswers(new AnswerHeaders(limits), deps.now)
   createConnections({ ...limits, answers }).addTo(app)
   addErrorAnswers(app)
   addAuthorization(app, access)

@@ -1,0 +1,180 @@
+// HTTP/2. What HTTP/1.1 has by its connection, HTTP/2 has by its session: one connection with many requests at once, each a
+// stream. Node shows a stream's `socket` as an object of the stream's own, so what is kept by socket elsewhere is kept by
+// stream here, and these limits move to the session:
+//
+// - requests at once: `http2StreamsMax`, in place of 64 requests ahead; queries of one session do not wait for each other;
+// - idle time, and clients that read nothing of their answers;
+// - the address's connections: one session is one connection. It is told to go (GOAWAY) where others get an answer.
+//
+// A stream that its client resets has cost its beginning. Who resets hundreds in seconds is sent away.
+
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import type { Logger } from '../../observe/logger.ts'
+import type { CountedConnection } from './connection-limits.ts'
+
+export interface Http2Options {
+  /** Requests of one session at once. */
+  readonly http2StreamsMax: number
+  /** Time without a request after which a session is closed. */
+  readonly keepAliveMs: number
+  /** Time in which a client takes nothing of its answers, or its session brings no byte while a body is awaited; 0 for ever. */
+  readonly connectionIdleMsMax: number
+  readonly headersMax: number
+  readonly headerBytesMax: number
+}
+
+export interface Http2Deps {
+  readonly listener: (request: Http2ServerRequest, response: Http2ServerResponse) => void
+  readonly logger: Pick<Logger, 'warn'>
+  /** A clock in milliseconds that never goes back. */
+  readonly clock: () => number
+}
+
+/** Streams that a client may reset within so much time; pages that draw anew reset dozens. */
+const resetsMax = 400
+const resetsWindowMs = 10_000
+
+/** How long a client may send on when it has its answer. */
+const restMsMax = 5_000
+
+export class Http2Sessions {
+  readonly #server: Http2Server
+  readonly #options: Http2Options
+  readonly #deps: Http2Deps
+  readonly #open = new Set<ServerHttp2Session>()
+
+  constructor(options: Http2Options, deps: Http2Deps) {
+    this.#options = options
+    this.#deps = deps
+    const { http2StreamsMax, headersMax, headerBytesMax } = options
+    this.#server = createServer({
+      settings: { maxConcurrentStreams: http2StreamsMax, maxHeaderListSize: headerBytesMax, enablePush: false },
+      // Names of HTTP/2 among them, such as `:path`.
+      maxHeaderListPairs: headersMax + 8,
+      maxSessionRejectedStreams: http2StreamsMax,
+    })
+    this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) =>
+      this.#take(request, response),
+    )
+    // A session that breaks is destroyed by Node; its streams are told.
+    this.#server.on('sessionError', () => {})
+  }
+
+  /** Takes over a connection whose client chose HTTP/2, and tells who counts it when it is busy, and how it ends. */
+  open(socket: TLSSocket, counted: CountedConnection): void {
+    for (const session of this.#start(socket)) {
+      const streams = this.#watch(session)
+      counted.isBusy = () => streams.size > 0
+      // Streams that are open come to their end, and the client is told to take another connection for others.
+      counted.end = () => session.close()
+    }
+  }
+
+  /** Tells a client, with the words of an error, that there are too many connections. */
+  refuse(socket: TLSSocket, text: string): void {
+    for (const session of this.#start(socket)) {
+      session.on('error', () => {})
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(text))
+      session.close()
+    }
+  }
+
+  /** The session of a connection; none when it broke at once. */
+  #start(socket: TLSSocket): readonly ServerHttp2Session[] {
+    const started: ServerHttp2Session[] = []
+    const keep = (session: ServerHttp2Session): void => void started.push(session)
+    // Told of it before `emit` returns.
+    this.#server.once('session', keep)
+    this.#server.emit('connection', socket)
+    this.#server.off('session', keep)
+    return started
+  }
+
+  /** Lets all sessions come to their end. */
+  close(): void {
+    for (const session of this.#open) session.close()
+  }
+
+  #watch(session: ServerHttp2Session): ReadonlySet<ServerHttp2Stream> {
+    const { keepAliveMs, connectionIdleMsMax } = this.#options
+    const streams = new Set<ServerHttp2Stream>()
+    this.#open.add(session)
+    session.once('close', () => this.#open.delete(session))
+    session.on('error', () => {})
+    session.setTimeout(keepAliveMs, () => {
+      if (streams.size === 0) session.close()
+    })
+    const resets = new ResetCount(this.#deps.clock)
+    session.on('stream', (stream: ServerHttp2Stream) => {
+      streams.add(stream)
+      if (connectionIdleMsMax > 0) stream.setTimeout(connectionIdleMsMax, () => giveUpReader(stream))
+      stream.once('close', () => {
+        streams.delete(stream)
+        if (stream.rstCode === constants.NGHTTP2_NO_ERROR || !resets.add() || session.destroyed) return
+        this.#deps.logger.warn(
+          { resetsMax, resetsWindowMs },
+          'An HTTP/2 session is closed: it reset too many requests.',
+        )
+        session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+        session.destroy()
+      })
+    })
+    return streams
+  }
+
+  /** Makes a request look as one of HTTP/1.1 does where the rest of the service looks. */
+  #take(request: Http2ServerRequest, response: Http2ServerResponse): void {
+    const { headers, stream } = request
+    headers.host ??= headers[':authority']
+    // A body without a length, which is what this header says of one of HTTP/1.1.
+    if (headers['content-length'] === undefined && !stream.endAfterHeaders) headers['transfer-encoding'] = 'chunked'
+    stream.once('finish', () => {
+      if (!stream.readableEnded) takeRest(request)
+    })
+    this.#deps.listener(request, response)
+  }
+}
+
+/** A client that has its answer before its body is whole goes on sending for a moment, and would else hold its stream for ever. */
+function takeRest(request: Http2ServerRequest): void {
+  const { stream } = request
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), restMsMax).unref()
+  stream.once('close', () => clearTimeout(timer))
+  request.resume()
+}
+
+/** A client that takes nothing of its answer; one that is waited for with its body is seen by who reads it. */
+function giveUpReader(stream: ServerHttp2Stream): void {
+  if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL)
+}
+
+/** Resets within a window. */
+class ResetCount {
+  readonly #clock: () => number
+  #startedAtMs = Number.NEGATIVE_INFINITY
+  #count = 0
+
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
+  /** True when there are too many with this one. */
+  add(): boolean {
+    const nowMs = this.#clock()
+    if (nowMs - this.#startedAtMs >= resetsWindowMs) {
+      this.#startedAtMs = nowMs
+      this.#count = 0
+    }
+    this.#count += 1
+    return this.#count > resetsMax
+  }
+}
