@@ -38,7 +38,7 @@ const imports = {
     'observe',
     'shared',
   ],
-  receipts: ['materialize', 'ingest', 'store', 'storage', 'catalog', 'shared'],
+  receipts: ['materialize', 'ingest', 'store', 'jobs', 'storage', 'catalog', 'shared'],
   imports: ['datasources', 'ingest', 'guess', 'jobs', 'storage', 'catalog', 'schema', 'observe', 'shared'],
   http: [
     'access',

@@ -7,7 +7,7 @@ type Rows = Pick<Parameters<typeof openReceipts>[1], 'behind' | 'ingest'>
 /** Receipts for rows, with what they need of the modules. @throws DISK_UNAVAILABLE (503) */
 export function openReceiptsOf(
   options: Options,
-  { settings, catalog, behind, ingest }: Ground & Rows,
+  { settings, catalog, jobs, behind, ingest }: Ground & Rows,
 ): Promise<Receipts> {
-  return openReceipts(options, { settings, catalog, behind, ingest, clock: () => performance.now() })
+  return openReceipts(options, { settings, catalog, jobs, behind, ingest, clock: () => performance.now() })
 }

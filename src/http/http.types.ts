@@ -70,7 +70,7 @@ export interface HttpDeps {
   readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
   /** What was acknowledged, as texts, and who waits for it. */
-  readonly receipts: Pick<Receipts, 'read' | 'textOf' | 'untilQueryable'>
+  readonly receipts: Pick<Receipts, 'read' | 'textOf' | 'textOfImport' | 'textOfJob' | 'untilQueryable'>
   readonly logger: Logger
   /** Where requests are counted; undefined where they are not. */
   readonly recorder: Recorder | undefined

@@ -4,11 +4,15 @@
  * 1. A receipt is about all rows of a data source up to a place of the log, so the last one of a sender stands for those before.
  * 2. Who reads waits for a receipt only where the query reads its data source, or what views make of that: then for the rows, and not at
  *    all for a view that lacks them, which is told.
- * 3. Waiting takes no memory but the request's own, and there is a bound of how many wait, and how long.
+ * 3. The receipt of an import that runs as a job is about the rows that it has stored at its end.
+ * 4. Waiting takes no memory but the request's own, and there is a bound of how many wait, and how long.
  */
 import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSourceId } from '../catalog/data-source.types.ts'
+import { parseDataSourceId } from '../catalog/data-source-id.ts'
 import { viewLabel } from '../catalog/node-views.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
+import type { Job, Jobs } from '../jobs/jobs.types.ts'
 import type { BehindView } from '../materialize/behind/behind.types.ts'
 import { reachOf } from '../materialize/behind/view-reach.ts'
 import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
@@ -29,8 +33,23 @@ interface ReceiptDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
   readonly ingest: Pick<Ingest, 'isLost' | 'isQueryable' | 'logPlace' | 'untilQueryable'>
   readonly behind: Pick<ViewsBehind, 'of'>
+  readonly jobs: Pick<Jobs, 'find' | 'watch'>
   /** Milliseconds that never go back. */
   readonly clock: () => number
+}
+
+interface WaitBound {
+  readonly timeMaxMs: number
+  readonly signal: AbortSignal
+}
+
+const underWay: ReadonlySet<Job['status']> = new Set(['waiting', 'working', 'cancelling'])
+
+/** Of an import that is yet to make its data source: until then no query reads it. */
+const unknownDataSource = parseDataSourceId(`t_${'0'.repeat(32)}`)
+
+function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 /** Receipts that a request may send back at once. */
@@ -57,8 +76,19 @@ export class Receipts {
   }
 
   /** A receipt for rows of a data source that were acknowledged up to a place of the log. */
-  textOf(dataSourceId: SealedPlace['dataSourceId'], place: number): string {
+  textOf(dataSourceId: DataSourceId, place: number): string {
     return this.#own.seal(dataSourceId, place)
+  }
+
+  /** A receipt for the rows of an import that has ended, and all that are acknowledged by now. */
+  textOfImport(dataSourceId: DataSourceId, importId: string): string {
+    return this.#own.seal(dataSourceId, this.#deps.ingest.logPlace, importId.replaceAll('-', ''))
+  }
+
+  /** The same for an import that runs as a job, with the rows that it will have brought by its end. */
+  textOfJob({ id, subject }: Pick<Job, 'id' | 'subject'>): string {
+    const known = subject === null ? unknownDataSource : parseDataSourceId(subject.id)
+    return this.#own.seal(known, this.#deps.ingest.logPlace, id.replaceAll('-', ''))
   }
 
   /**
@@ -84,9 +114,12 @@ export class Receipts {
     const { clock } = this.#deps
     const endMs = clock() + this.#options.receiptWaitMaxMs
     const read = new Set(tables)
+    const bound = (): WaitBound => ({ timeMaxMs: Math.max(1, endMs - clock()), signal })
     for (const receipt of receipts) {
       if (!this.#isFor(receipt, read)) continue
-      await this.#untilStored(receipt, { timeMaxMs: Math.max(1, endMs - clock()), signal })
+      const job = this.#jobOf(receipt)
+      if (job !== undefined) await this.#untilEnded(job, bound())
+      await this.#untilStored(receipt, bound())
       this.#refuseBehind(receipt, read)
     }
   }
@@ -99,7 +132,14 @@ export class Receipts {
     if (lastPlace === null || opened === null)
       throw errors.RECEIPT_INVALID({ reason: 'it was not given by this service' })
     // The end of the log is gone, and its places may have been given to others.
-    return opened.place <= lastPlace ? opened : { ...opened, place: Number.POSITIVE_INFINITY }
+    const known = opened.place <= lastPlace ? opened : { ...opened, place: Number.POSITIVE_INFINITY }
+    const subject = this.#jobOf(known)?.subject ?? null
+    return subject === null ? known : { ...known, dataSourceId: parseDataSourceId(subject.id) }
+  }
+
+  /** The job of an import, as long as it is known. */
+  #jobOf({ importHex }: SealedPlace): Job | undefined {
+    return importHex === null ? undefined : this.#deps.jobs.find(uuidOf(importHex))
   }
 
   #sealOf(processId: string): ReceiptSeal {
@@ -118,34 +158,69 @@ export class Receipts {
     return cascadeFrom(dataSourceId, catalog.listPipes()).some(({ view }) => read.has(view.targetId))
   }
 
-  async #untilStored(
-    { dataSourceId, place }: SealedPlace,
-    { timeMaxMs, signal }: { readonly timeMaxMs: number; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #untilEnded({ id }: Job, bound: WaitBound): Promise<void> {
+    const hasEnded = (): boolean => !underWay.has(this.#deps.jobs.find(id)?.status ?? 'done')
+    if (hasEnded()) return
+    const isOver = await this.#asOneOfFew(() => this.#watchEnd(id, bound))
+    if (isOver) return
+    bound.signal.throwIfAborted()
+    throw this.#late('its import has not ended')
+  }
+
+  /** Resolves with false when the time is over first, or whoever waits has left. */
+  #watchEnd(id: string, { timeMaxMs, signal }: WaitBound): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isOver: boolean): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', leave)
+        // The first call comes while the watch begins.
+        setImmediate(() => stop())
+        resolve(isOver)
+      }
+      const leave = (): void => end(false)
+      const timer = setTimeout(leave, timeMaxMs)
+      signal.addEventListener('abort', leave)
+      const stop = this.#deps.jobs.watch(id, ({ status }) => {
+        if (!underWay.has(status)) end(true)
+      })
+    })
+  }
+
+  async #untilStored({ dataSourceId, place }: SealedPlace, { timeMaxMs, signal }: WaitBound): Promise<void> {
     const { ingest } = this.#deps
     if (place === Number.POSITIVE_INFINITY || ingest.isLost(place)) {
       throw errors.RECEIPT_NOT_REACHED({ reason: 'its rows were lost with a part of the log', view: null })
     }
     if (ingest.isQueryable({ dataSourceId, place })) return
-    if (this.#waitingCount >= this.#options.receiptWaitsMax)
+    if (await this.#asOneOfFew(() => ingest.untilQueryable({ dataSourceId, place, timeMaxMs, signal }))) return
+    signal.throwIfAborted()
+    throw this.#late('its rows could not be queried')
+  }
+
+  async #asOneOfFew(wait: () => Promise<boolean>): Promise<boolean> {
+    if (this.#waitingCount >= this.#options.receiptWaitsMax) {
       throw errors.RECEIPT_WAITS_TOO_MANY({ retryAfterSeconds: 1 })
+    }
     this.#waitingCount += 1
     try {
-      if (await ingest.untilQueryable({ dataSourceId, place, timeMaxMs, signal })) return
+      return await wait()
     } finally {
       this.#waitingCount -= 1
     }
-    signal.throwIfAborted()
-    const seconds = this.#options.receiptWaitMaxMs / 1000
-    throw errors.RECEIPT_NOT_REACHED({ reason: `its rows could not be queried within ${seconds} seconds`, view: null })
   }
 
-  #refuseBehind({ dataSourceId, place }: SealedPlace, read: ReadonlySet<string>): void {
+  #late(what: string): Error {
+    const seconds = this.#options.receiptWaitMaxMs / 1000
+    return errors.RECEIPT_NOT_REACHED({ reason: `${what} within ${seconds} seconds`, view: null })
+  }
+
+  #refuseBehind({ dataSourceId, place, importHex }: SealedPlace, read: ReadonlySet<string>): void {
     const lacking = this.#deps.behind.of(dataSourceId)
     if (lacking.length === 0) return
     const pipes = this.#deps.catalog.listPipes()
     const found = lacking.find(({ node: { view } }) => {
-      const first = view.behind?.place ?? 0
+      // Which blocks of imports it lacks, no place in the log of events tells.
+      const first = importHex === null ? (view.behind?.place ?? 0) : 0
       return first <= place && [...reachOf(view, pipes)].some((table) => read.has(table))
     })
     if (found !== undefined) throw notReachedFor(found)

@@ -7,6 +7,8 @@ import { openService } from '../../src/service.ts'
 import { errorOf } from '../support/api/pipe-service.ts'
 import { type Answer, openTestService, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
+import { openUrlService } from '../support/imports/url-imports.ts'
+import { answerFile } from '../support/remote-server.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
 const receiptForm = /^mr1\.[\w-]{8}\.[\w-]{44}$/
@@ -29,7 +31,7 @@ async function endpoint(service: TestService, name: string, sql: string): Promis
 const lastNumber = (text: string): number => Number(/(\d+)\D*$/.exec(text.trim())?.[1])
 
 t.test('queries with receipts', async (t) => {
-  const service = await openTestService(t)
+  const { service, files, start } = await openUrlService(t)
 
   await t.test('a query with the receipt of events sees them, wherever it says so', async (t) => {
     await service.create('orders', 'n UInt32')
@@ -105,6 +107,49 @@ t.test('queries with receipts', async (t) => {
     const receipt = receiptOf(await service.events('kept', '{"n":1}'))
     t.equal((await ask({ 'x-millrace-receipt': receipt })).text, '1\n')
     t.equal((await ask()).text, '0\n')
+  })
+
+  await t.test('an import answers with a receipt for all rows by then, of events too', async (t) => {
+    const count = async (name: string, receipt: string): Promise<string> => {
+      const call = { body: `SELECT count() FROM ${name} FORMAT TSV`, headers: { 'x-millrace-receipt': receipt } }
+      return (await service.call('POST', '/v0/sql', call)).text
+    }
+    const body = '{"n":1}\n{"n":2}\n'
+    const schema = new URLSearchParams({ name: 'imported', schema: 'n UInt32 `json:$.n`', format: 'ndjson' })
+    const created = await service.call('POST', `/v0/datasources?${schema}`, { body })
+    t.match([created.status, receiptOf(created)], [200, /^mr1\.[\w-]{8}\.[\w-]{66}$/], created.text)
+    t.equal(await count('imported', receiptOf(created)), '2\n')
+    await service.events('imported', '{"n":3}')
+    const appended = await service.append('imported', 'ndjson', body)
+    t.equal(await count('imported', receiptOf(appended)), '5\n')
+    const replaced = await service.call('POST', '/v0/datasources?mode=replace&name=imported&format=ndjson', { body })
+    t.equal(await count('imported', receiptOf(replaced)), '2\n')
+    const empty = await service.create('empty', 'n UInt32')
+    t.equal(await count('empty', receiptOf(empty)), '0\n')
+  })
+
+  await t.test('the receipt of an import by URL is for what it has stored at its end', async (t) => {
+    await service.create('fetched', 'n UInt32')
+    const waiting: (() => void)[] = []
+    const rows = Buffer.from('{"n":1}\n{"n":2}\n')
+    const file = answerFile({ content: rows })
+    files.set('/rows.ndjson', (request, response) => void waiting.push(() => file(request, response)))
+    const started = await start({ mode: 'append', name: 'fetched' }, '/rows.ndjson')
+    t.match([started.status, receiptOf(started)], [200, /^mr1\.[\w-]{8}\.[\w-]{66}$/], started.text)
+    const headers = { 'x-millrace-receipt': receiptOf(started) }
+    const query = service.call('POST', '/v0/sql', { body: 'SELECT count() FROM fetched FORMAT TSV', headers })
+    const freshness = service.call('GET', '/v0/datasources/fetched/freshness', { headers })
+    const elsewhere = { body: 'SELECT 1', headers }
+    t.equal(
+      (await service.call('POST', '/v0/sql', elsewhere)).status,
+      200,
+      'it is not waited for where nobody reads it',
+    )
+    // The file is given out only now; whatever is asked of it later too.
+    files.set('/rows.ndjson', file)
+    for (const answer of waiting) answer()
+    t.equal((await query).text, '2\n')
+    t.equal((await freshness).status, 200)
   })
 
   await t.test('what is no receipt of this service is refused', async (t) => {
@@ -184,6 +229,9 @@ t.test('queries with receipts', async (t) => {
     t.equal(refused.status, 408)
     t.match(errorOf(refused), /as Materialized View 'risky\.risky_view' lacks some: it failed, and the rows wait/)
     t.equal((await count('risky_rows', before)).text, '1\n', 'it has what came before')
+    const imported = await service.append('ev', 'ndjson', '{"id":3,"n":1}\n')
+    t.equal((await count('ev', receiptOf(imported))).text, '3\n')
+    t.match([(await count('risky_rows', receiptOf(imported))).status], [408])
     await t.test('but not to whoever may not know of it', async (t) => {
       const made = await service.call('POST', '/v0/tokens?name=reader&scope=DATASOURCES:READ:risky_rows')
       const { token } = made.json as { readonly token: string }
@@ -194,7 +242,8 @@ t.test('queries with receipts', async (t) => {
 
     await service.events('mended', '{"n":1}', { wait: 'true' })
     await service.call('POST', '/v0/pipes/risky/nodes/risky_view/catch_up')
-    t.equal((await count('risky_rows', parked)).text, '2\n')
+    t.equal((await count('risky_rows', parked)).text, '3\n')
+    t.equal((await count('risky_rows', receiptOf(imported))).text, '3\n')
   })
 })
 

@@ -1,10 +1,50 @@
 import t from 'tap'
 import { parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { PlaceWait } from '../../src/ingest/ingest.types.ts'
+import type { Job } from '../../src/jobs/jobs.types.ts'
 import { openReceipts } from '../../src/receipts/receipts.ts'
 import { dataSource } from '../support/catalog/test-catalog.ts'
 
 const id = parseDataSourceId(`t_${'0123456789abcdef'.repeat(2)}`)
+
+/** A job as far as receipts look at it. */
+class TestJobs {
+  readonly #jobs = new Map<string, Job>()
+  readonly #watching = new Map<string, Set<(job: Job) => void>>()
+
+  set(status: Job['status'], subjectId: string | null): Job {
+    const subject = subjectId === null ? null : ({ kind: 'datasource', id: subjectId, name: 'a' } as const)
+    const times = { createdAtMs: 0, updatedAtMs: 0, startedAtMs: null }
+    const owner = { tokenId: null, tokenName: '' }
+    const job: Job = {
+      ...{ id: jobId, kind: 'import', status, subject, owner, ...times, isCancellable: true },
+      ...{ details: {}, errors: [], errorQuotes: [] },
+    }
+    this.#jobs.set(job.id, job)
+    for (const tell of this.#watching.get(job.id) ?? []) tell(job)
+    return job
+  }
+
+  forget(): void {
+    this.#jobs.clear()
+  }
+
+  get watchCount(): number {
+    return this.#watching.get(jobId)?.size ?? 0
+  }
+
+  readonly find = (id: string): Job | undefined => this.#jobs.get(id)
+
+  readonly watch = (id: string, tell: (job: Job) => void): (() => void) => {
+    const all = this.#watching.get(id) ?? new Set()
+    this.#watching.set(id, all.add(tell))
+    const job = this.find(id)
+    if (job !== undefined) tell(job)
+    return () => all.delete(tell)
+  }
+}
+
+const jobId = '01234567-89ab-4def-8123-456789abcdef'
 
 interface Log {
   readonly place?: number
@@ -34,11 +74,12 @@ function openDirectory() {
         return new Promise<boolean>((resolve) => wait.signal.addEventListener('abort', () => resolve(false)))
       },
     }
-    const deps = { settings, catalog, ingest, behind: { of: () => [] }, clock: () => 0 }
+    const jobs = new TestJobs()
+    const deps = { settings, catalog, ingest, jobs, behind: { of: () => [] }, clock: () => 0 }
     const receipts = await openReceipts({ receiptWaitMaxMs: 500, receiptWaitsMax: 1 }, deps)
     const until = (text: string, signal = new AbortController().signal): Promise<void> =>
       receipts.untilQueryable(receipts.read([text]), [id], signal)
-    return { receipts, waits, until }
+    return { receipts, waits, until, jobs }
   }
 }
 
@@ -77,4 +118,37 @@ t.test('rows that damage took are told to be lost', async (t) => {
   await until(receipts.textOf(id, 6))
   await t.rejects(until(receipts.textOf(id, 7)), { code: 'RECEIPT_NOT_REACHED', message: /lost/ })
   await until(receipts.textOf(id, 8))
+})
+
+t.test('the receipt of an import that runs as a job is for its end, however that is', async (t) => {
+  for (const status of ['done', 'error', 'cancelled'] as const) {
+    const { receipts, until, jobs } = await openDirectory()()
+    // It makes its data source while it works.
+    const text = receipts.textOfJob(jobs.set('waiting', null))
+    t.match(text, /^mr1\.[\w-]{8}\.[\w-]{66}$/)
+    await until(text)
+    jobs.set('working', id)
+    t.match(receipts.read([text]), [{ dataSourceId: id }])
+    const waiting = until(text)
+    await t.rejects(until(text), { code: 'RECEIPT_WAITS_TOO_MANY' })
+    jobs.set('cancelling', id)
+    jobs.set(status, id)
+    await waiting
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    t.equal(jobs.watchCount, 0, 'nobody watches it any more')
+    jobs.forget()
+    await until(text)
+  }
+})
+
+t.test('an import that takes too long is told so, and whoever leaves ends the watch', async (t) => {
+  const { receipts, until, jobs } = await openDirectory()()
+  const text = receipts.textOfJob(jobs.set('working', id))
+  await t.rejects(until(text), { code: 'RECEIPT_NOT_REACHED', message: /its import has not ended within 0.5 seconds/ })
+  const controller = new AbortController()
+  const waiting = until(text, controller.signal)
+  controller.abort(new Error('the client has left'))
+  await t.rejects(waiting, /the client has left/)
+  await new Promise<void>((resolve) => setImmediate(resolve))
+  t.equal(jobs.watchCount, 0)
 })

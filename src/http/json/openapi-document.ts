@@ -60,7 +60,7 @@ export function pathOf(endpoint: EndpointDescription): JsonSchema {
     responses: responsesOf(endpoint),
   }
   return {
-    parameters: [formatParameter],
+    parameters: [formatParameter, receiptParameter],
     get: { operationId: name, ...operation, parameters: parameters.map(queryParameter) },
     post: {
       operationId: `post_${name}`,
@@ -80,6 +80,15 @@ const formatParameter = {
   required: true,
   description: 'The format of the answer.',
   schema: { type: 'string', enum: endpointFormats, default: 'json' },
+}
+
+const receiptParameter = {
+  name: 'wait_until',
+  in: 'query',
+  required: false,
+  description:
+    'Receipts of rows that the answer is to see, with commas between them: the header X-Millrace-Receipt of answers to writes.',
+  schema: { type: 'string' },
 }
 
 function queryParameter(parameter: Parameter): JsonSchema {

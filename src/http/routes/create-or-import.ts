@@ -15,6 +15,7 @@ import { type ProgressLines, progressDetails, progressLines } from '../json/impo
 import { seenFields } from '../json/seen-fields.ts'
 import { behindFields } from '../json/views-behind.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
+import { receiptHeader } from '../request/awaited-receipts.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
 import type { Parameters } from '../request/parameters.ts'
@@ -29,7 +30,7 @@ import { importByUrl } from './import-by-url.ts'
 
 export type ImportDeps = Pick<
   HttpDeps,
-  'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'rates' | 'urlImports'
+  'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'rates' | 'receipts' | 'urlImports'
 > & {
   readonly newColumns: NewColumns
 }
@@ -126,6 +127,7 @@ class ImportExchange {
     const details = () => progressDetails(opened.progress, order.debug)
     if (!order.hasProgress) {
       const result = await opened.load()
+      reply.header(receiptHeader, this.#deps.receipts.textOfImport(opened.dataSource.id, opened.importId))
       return sendImport(reply, await this.#answerOf(order, opened, result), details())
     }
     const lines = progressLines(opened.progress)

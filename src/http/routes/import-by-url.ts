@@ -6,6 +6,7 @@ import type { HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { dryRunShape } from '../json/dry-run.ts'
 import { jobAnswer } from '../json/job-answer.ts'
+import { receiptHeader } from '../request/awaited-receipts.ts'
 import type { SentOrder } from '../request/import-order.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
@@ -22,7 +23,7 @@ interface UrlExchange {
 /** Starts the job and answers with it; a dry run is answered with what would be created for the first file. */
 export async function importByUrl(
   { request, reply, order: sent, rows }: UrlExchange,
-  { urlImports }: Pick<HttpDeps, 'urlImports'>,
+  { receipts, urlImports }: Pick<HttpDeps, 'receipts' | 'urlImports'>,
 ): Promise<FastifyReply> {
   if (rows !== null) {
     throw errors.REQUEST_INVALID({ reason: 'there are rows beside the parameter "url"; send one of them' })
@@ -38,6 +39,7 @@ export async function importByUrl(
     owner: { tokenId: caller.makerId, tokenName: caller.tokenName },
     logFields: { requestId: request.id },
   })
+  reply.header(receiptHeader, receipts.textOfJob(job))
   return sendJson(reply, 200, { ...jobAnswer(job, { caller, baseUrl: baseUrlOf(request) }), import_id: job.id })
 }
 

@@ -11,7 +11,7 @@ export const receiptErrors = {
   }),
   RECEIPT_NOT_REACHED: define({
     status: 408,
-    when: 'A query has a receipt, and does not see all rows of it: they are not stored within `receiptWaitMaxMs`, a Materialized View that the query depends on does not take them, or they were lost with a damaged log. The query did not run; without the receipt it runs on what is there.',
+    when: 'A query has a receipt, and does not see all rows of it: they are not stored, or their import has not ended, within `receiptWaitMaxMs`, a Materialized View that the query depends on does not take them, or they were lost with a damaged log. The query did not run; without the receipt it runs on what is there.',
     message: ({ reason, view }: NotReached) =>
       view === null
         ? `The query does not see all rows of the receipt: ${reason}`

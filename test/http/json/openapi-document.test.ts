@@ -42,6 +42,7 @@ t.test('an endpoint is one path for all its formats, with parameters and columns
   const path = document.paths['/pipes/top.{format}']
   t.match(path.parameters, [
     { name: 'format', in: 'path', required: true, schema: { enum: ['json', 'csv', 'ndjson'] } },
+    { name: 'wait_until', in: 'query', required: false, schema: { type: 'string' } },
   ])
   t.match(path.get, { operationId: 'top', summary: 'The top pages.', description: 'The top pages.\n\nBy *views*.' })
   t.same(path.get.parameters, [
