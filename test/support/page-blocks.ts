@@ -61,7 +61,7 @@ export function writtenByBlock(text: string): ReadonlyMap<number, string> {
   return written
 }
 
-/** Whether an answer is what a page shows; `…` stands for any text, as a value for anything, and as a key for all other keys. */
+/** Whether an answer is what a page shows; `…` stands for any text, as a value for anything, as a key for all other keys, at the end of a list for all that follow. */
 export function isShown(shown: unknown, answer: unknown): boolean {
   if (typeof shown === 'string' && shown.includes('…')) {
     return shown === '…' || (typeof answer === 'string' && patternOf(shown).test(answer))
@@ -69,7 +69,8 @@ export function isShown(shown: unknown, answer: unknown): boolean {
   if (typeof shown !== 'object' || shown === null) return shown === answer
   if (typeof answer !== 'object' || answer === null || Array.isArray(shown) !== Array.isArray(answer)) return false
   const [left, right] = [new Map(Object.entries(shown)), new Map(Object.entries(answer))]
-  const isPart = left.delete('…')
+  const isBeginning = Array.isArray(shown) && shown.at(-1) === '…'
+  const isPart = left.delete(isBeginning ? String(shown.length - 1) : '…')
   return (
     (isPart || left.size === right.size) &&
     [...left].every(([key, value]) => right.has(key) && isShown(value, right.get(key)))
