@@ -131,6 +131,23 @@ t.test('imports beside a view that is parked', async (t) => {
     t.same(await keptFiles(source), [])
   })
 
+  await t.test('one SELECT of a UNION ALL is parked by itself', async (t) => {
+    const source = await open('nine')
+    await service.create('beside', 'id UInt32, n UInt32')
+    const fails = 'n >= 13 AND (SELECT count() FROM nine_mended) = 0'
+    const sql = `SELECT id, n FROM beside UNION ALL SELECT id, n + throwIf(${fails}) AS n FROM nine`
+    await source.views.fill('united', sql, { datasource: 'united_rows' })
+    t.equal((await service.append('nine', 'ndjson', ndjson([1], 13))).status, 422)
+    t.notMatch((await service.append('beside', 'ndjson', ndjson([2]))).json, { views_behind: {} })
+    t.match((await service.append('nine', 'ndjson', ndjson([3]))).json, { views_behind: { count: 2 } })
+    t.equal(await service.count('united_rows'), 1)
+    await source.mend()
+    t.same((await source.catchUp('united')).json, { behind: null })
+    t.same(await service.rows('SELECT id FROM united_rows ORDER BY id'), [['1'], ['2'], ['3']])
+    t.same((await source.catchUp()).json, { behind: null })
+    t.same(await keptFiles(source), [])
+  })
+
   await t.test('rows of a data source that keeps none are kept too', async (t) => {
     const source = await open('six', { engine: 'Null' })
     t.equal((await service.append('six', 'ndjson', ndjson([1], 13))).status, 422)
