@@ -30,6 +30,7 @@ interface Phase {
 }
 
 const aloneName = 'alone'
+const none = { p50: Number.NaN, p99: Number.NaN }
 const off = { MILLRACE_CLUSTER_MEMORY_PERCENT_MAX: '0', MILLRACE_CLUSTER_LOAD_PER_CORE_MAX: '0' }
 const on = { MILLRACE_CLUSTER_WINDOW_MS: String(options.windowMs) }
 
@@ -47,7 +48,8 @@ report(
   {
     header: ['', 'healthy p50 ms', 'p99', 'ratio of p99', 'answers', 'slow 200', '408', '429', 'cut to'],
     rows: phases.map(({ name, healthy, slow }) => {
-      const { p50, p99 } = percentilesOf(tookMsOf(healthy))
+      // A phase may be over before anything is asked.
+      const { p50, p99 } = healthy.length === 0 ? none : percentilesOf(tookMsOf(healthy))
       const counts = [200, 408, 429].map((status) => String(countOf(slow, status)))
       const limits = slow.flatMap(({ limit }) => limit ?? [])
       const cut = limits.length === 0 ? '' : `${Math.max(...limits)} – ${Math.min(...limits)}`
