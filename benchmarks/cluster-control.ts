@@ -53,7 +53,8 @@ report(
       const counts = [200, 408, 429].map((status) => String(countOf(slow, status)))
       const limits = slow.flatMap(({ limit }) => limit ?? [])
       const cut = limits.length === 0 ? '' : `${Math.max(...limits)} – ${Math.min(...limits)}`
-      return [name, p50.toFixed(1), p99.toFixed(1), (p99 / aloneP99).toFixed(2), String(healthy.length), ...counts, cut]
+      const times = [p50.toFixed(1), p99.toFixed(1), (p99 / aloneP99).toFixed(2)].map((text) => text.replace('NaN', ''))
+      return [name, ...times, String(healthy.length), ...counts, cut]
     }),
     notes: sentences.join('\n'),
   },

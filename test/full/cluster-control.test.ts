@@ -29,6 +29,15 @@ test('an endpoint that breaks down is cut to one request, others go on, and it i
   })
   while (!statuses.includes(429)) t.match(await call('GET', '/v0/pipes/healthy.json'), { status: 200 })
   t.strictSame(new Set(statuses), new Set([408, 429]))
+  t.match(await call('GET', '/v0/limits'), {
+    json: {
+      cluster_control: {
+        memory: { is_over: true },
+        window_ms: 500,
+        limited: [{ name: 'slow', reason: 'memory', max: 1, errors: Number, successes: 0 }],
+      },
+    },
+  })
   t.match(await call('GET', '/metrics'), {
     text: /^millrace_endpoint_concurrency_max\{pipe="slow"\} 1$/m,
   })
