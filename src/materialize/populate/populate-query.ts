@@ -1,5 +1,6 @@
 // What a view gives of the rows of a chunk: its own query, with those rows in the place of its source.
 
+import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
@@ -7,6 +8,7 @@ import { type ChunkRows, chunkRowsText } from '../../store/sql/chunk-rows.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { GraphTable, TableGraph } from '../../store/tables.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
+import { keyNames } from '../verify/engine-keys.ts'
 import type { PopulatedView } from './populate.types.ts'
 import type { Chunk } from './populate-chunks.ts'
 
@@ -52,6 +54,18 @@ function chunkQuery(
   const replacements = new Map([[sourceId, chunkRowsText(pin, rows)]])
   const options = { database: workspaceDatabase, tables, replacements, leavesModifiers: true }
   return retargetTables(select, options).sql
+}
+
+/**
+ * Whether rows that lie together in the order of a table may come to the same groups. Where a query does not even read the first column of
+ * the sorting key, they do not.
+ */
+export function mayGroupByKey(
+  select: CheckedQuery,
+  { engine, columns }: Pick<DataSource, 'columns' | 'engine'>,
+): boolean {
+  const first = keyNames(engine, 'sorting_key').all.find((name) => columns.some((column) => column.name === name))
+  return first !== undefined && tokenize(select).some(({ name }) => name === first)
 }
 
 /** Whether a query groups rows, at any depth: then what it holds of a chunk are groups, and not the rows. */

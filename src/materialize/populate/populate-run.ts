@@ -17,7 +17,7 @@ import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { fillChunk, filledColumns, groupsRows } from './populate-query.ts'
+import { fillChunk, filledColumns, groupsRows, mayGroupByKey } from './populate-query.ts'
 import {
   branchTables,
   dropPopulateTables,
@@ -114,7 +114,7 @@ export class PopulateRun {
       rowsMax: this.#options.populateChunkRowsMax,
       bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
       step: stepOf(request, rowCount),
-      isByKey: isGrouped && !this.#isOrdered(await store.views.graph()),
+      isByKey: isGrouped && this.#mayGroupByKey() && !this.#isOrdered(await store.views.graph()),
     }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
@@ -271,6 +271,13 @@ export class PopulateRun {
     const parts: (readonly PinnedPart[])[] = []
     for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
     return parts
+  }
+
+  #mayGroupByKey(): boolean {
+    return this.#branches.every(({ select, sourceId }) => {
+      const source = this.#deps.catalog.find(sourceId)
+      return source !== undefined && mayGroupByKey(select, source)
+    })
   }
 
   #isOrdered({ tables }: TableGraph): boolean {

@@ -52,18 +52,13 @@ const ownName = /^p_([0-9a-f]{32})(?:_target|_view|_found|_arrived|_fresh|_b\d+|
 /** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */
 export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
   const { mirror, ...tables } = populateTables(pinId)
-  await dropOtherBranches(store, pinId)
-  await store.views.drop(mirror)
-  for (const table of Object.values(tables)) await store.tables.drop(table)
-}
-
-async function dropOtherBranches(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
-  const all = Array.from({ length: branchesMax - 1 }, (_, index) => branchTables(pinId, index + 1))
-  const found = await store.tables.list(all.flatMap(({ pin, mirror }) => [pin, mirror]))
-  for (const { pin, mirror } of all) {
-    if (found.has(mirror)) await store.views.drop(mirror)
-    if (found.has(pin)) await store.tables.drop(pin)
-  }
+  const others = Array.from({ length: branchesMax - 1 }, (_, index) => branchTables(pinId, index + 1))
+  const views = [...others.map((branch) => branch.mirror), mirror]
+  const pins = [...others.map(({ pin }) => pin), ...Object.values(tables)]
+  // Most of them are never made, and a look at all costs less than to drop one.
+  const found = await store.tables.list([...views, ...pins])
+  for (const view of views) if (found.has(view)) await store.views.drop(view)
+  for (const table of pins) if (found.has(table)) await store.tables.drop(table)
 }
 
 /** Ids of the pins of which something is there. Raises `StoreError`. */
