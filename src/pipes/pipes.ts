@@ -44,7 +44,7 @@ import type {
 } from './pipes.types.ts'
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
-import { repeated, StalePipeError } from './stale-pipe.ts'
+import { refusedAsItIs, repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
 import { type ChangedViews, type LinkedPipe, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
 
@@ -313,7 +313,12 @@ class PipesService implements Pipes {
   /** Changes a pipe as it is when its turn has come. */
   async #change<Result>(nameOrId: string, change: (pipe: Pipe) => Promise<Result>): Promise<Result> {
     const { id } = this.get(nameOrId)
-    return await this.#changes.run(id, () => repeated(() => change(this.get(id))))
+    const changeNow = (): Promise<Result> => {
+      const pipe = this.get(id)
+      const isOther = (): boolean => this.#catalog.findPipe(id) !== pipe
+      return refusedAsItIs(() => change(pipe), isOther)
+    }
+    return await this.#changes.run(id, () => repeated(changeNow))
   }
 
   /** Puts a pipe in the place of what it was a moment ago. @throws StalePipeError when that was renamed along meanwhile. */

@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 
 /** A rename of something that the pipe reads has changed it while a change of its own was judged, or what a name stands for may have. */
 export class StalePipeError extends Error {
@@ -17,4 +17,15 @@ export async function repeated<Result>(change: () => Promise<Result>): Promise<R
     }
   }
   throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
+}
+
+/** Runs a change of a pipe that is refused for what the pipe is now. @throws StalePipeError where it was refused for names that are others by now. */
+export async function refusedAsItIs<Result>(change: () => Promise<Result>, isOther: () => boolean): Promise<Result> {
+  try {
+    return await change()
+  } catch (thrown) {
+    const isInvalid = thrown instanceof ApiError && thrown.status === 400
+    if (isInvalid && isOther()) throw new StalePipeError(undefined, { cause: thrown })
+    throw thrown
+  }
 }
