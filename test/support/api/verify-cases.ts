@@ -67,6 +67,24 @@ export const engineCases: Readonly<Record<string, EngineCase>> = {
     damage: { day: '2026-01-01', user: 'ghost', v: 1, sign: 1 },
     seen: { rows_missing: 0, rows_extra: 1, rows_different: 0 },
   },
+  versioned: {
+    sql: 'SELECT user, day, v, toInt8(if(v % 5 = 0, -1, 1)) AS sign FROM sales',
+    target: {
+      ...{ engine: 'VersionedCollapsingMergeTree', engine_sorting_key: 'user, v' },
+      ...{ engine_sign: 'sign', engine_version: 'v', ...byMonth },
+    },
+    damage: { day: '2026-01-01', user: 'ghost', v: 1, sign: 1 },
+    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0 },
+  },
+  deleting: {
+    sql: 'SELECT user, day, v, toUInt8(v % 5 = 0) AS gone FROM sales',
+    target: {
+      ...{ engine: 'ReplacingMergeTree', engine_sorting_key: 'user' },
+      ...{ engine_ver: 'v', engine_is_deleted: 'gone', ...byMonth },
+    },
+    damage: { day: '2026-01-01', user: 'ghost', v: 9_999, gone: 0 },
+    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0, samples: ["('ghost')"] },
+  },
 }
 
 export const salesSchema = 'day Date, user String, v UInt64, price Float64'
