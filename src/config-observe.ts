@@ -46,7 +46,8 @@ export const observeOptions = {
     unit: null,
     min: 0,
     max: 100,
-    default: 100,
+    // A traced request takes 30 µs of processor time more, a single event altogether about 200: all of them would cost a seventh.
+    default: 10,
     sentence:
       'Of 100 requests without a `traceparent`, how many begin a trace where traces are sent. With one, its flag decides.',
   },

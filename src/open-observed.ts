@@ -12,6 +12,7 @@ import type { EngineCounts, JobsInState, ServiceState } from './metrics/service-
 import type { Logger } from './observe/logger.ts'
 import { openOtlpExporter } from './observe/traces/otlp-exporter.ts'
 import { SpanQueue } from './observe/traces/span-queue.ts'
+import type { WorkRecorder } from './observe/work-recorder.types.ts'
 import { within } from './shared/within.ts'
 import type { SupervisedStore } from './store/store.types.ts'
 
@@ -23,6 +24,7 @@ interface ObservedModules {
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
   readonly disk: { readonly reason: string | null }
   readonly clusterControl: Pick<ClusterControl, 'state'>
+  readonly workRecorder: Pick<WorkRecorder, 'droppedCount'>
   readonly logger: Logger
 }
 
@@ -55,7 +57,7 @@ export async function openObserved(
 }
 
 function stateOf(
-  { store, ingest, jobs, catalog, disk, clusterControl }: ObservedModules,
+  { store, ingest, jobs, catalog, disk, clusterControl, workRecorder }: ObservedModules,
   spans: SpanQueue | null,
 ): ServiceState {
   return {
@@ -67,6 +69,7 @@ function stateOf(
     waiting: ingest.waitingEvents(),
     engine: store.engineState(),
     jobs: jobsInState(jobs),
+    droppedServiceRows: workRecorder.droppedCount,
     cluster: clusterControl.state(),
     spans: spans?.counts ?? null,
   }

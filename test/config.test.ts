@@ -146,7 +146,7 @@ t.test('without configuration every option has its default', async (t) => {
       serviceOperationDays: 30,
       tracesUrl: '',
       tracesHeaders: undefined,
-      traceSamplePercent: 100,
+      traceSamplePercent: 10,
       traceSpansMax: 8_192,
       variablesRequestsPerSecondMax: 0,
       tlsCertFile: '',

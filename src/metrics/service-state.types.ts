@@ -10,6 +10,8 @@ export interface ServiceState {
   readonly waiting: readonly WaitingEvents[]
   readonly engine: EngineState
   readonly jobs: readonly JobsInState[]
+  /** Rows of service data sources that were dropped since the start. */
+  readonly droppedServiceRows: number
   readonly cluster: ClusterCounts
   /** Null where traces are not sent. */
   readonly spans: SpansState | null

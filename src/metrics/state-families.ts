@@ -37,6 +37,11 @@ export function stateFamilies(
       'Jobs that wait, work or are being cancelled, by kind and status.',
       jobs.map(({ kind, status, count: value }) => ({ labels: { kind, status }, value })),
     ),
+    single(
+      'millrace_service_rows_dropped_total',
+      'Rows of service data sources that were dropped: there was no room for them, or they could not be stored.',
+      state.droppedServiceRows,
+    ),
     ...(spans === null ? [] : spanFamilies(spans)),
   ]
 }

@@ -5,6 +5,8 @@
 export interface WorkRecorder {
   /** False where nothing is kept, which spares its making. */
   readonly isOn: boolean
+  /** Rows that were dropped since the start, as there was no room for them or they could not be stored. */
+  readonly droppedCount: number
   /** A query that a caller has asked, at its end. */
   request(record: RequestRecord): void
   /** What was done to a data source, or failed. */
@@ -133,6 +135,7 @@ export interface LimitRecord {
 /** For a service whose service data sources are switched off. */
 export const noRecorder: WorkRecorder = {
   isOn: false,
+  droppedCount: 0,
   request: () => undefined,
   operation: () => undefined,
   block: () => undefined,

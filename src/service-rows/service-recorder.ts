@@ -27,14 +27,18 @@ const secretName = /token|secret|passw|api[_-]?key|authorization|bearer/i
 /** Makes rows of what modules tell, without tokens and secrets, each field with a maximum. */
 export class ServiceRecorder implements WorkRecorder {
   readonly isOn = true
-  readonly #writer: Pick<RowWriter, 'add' | 'wake'>
+  readonly #writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>
   readonly #secrets: Pick<LogSecrets, 'cleanValue'>
   readonly #totals: PipeTotals
 
-  constructor(writer: Pick<RowWriter, 'add' | 'wake'>, secrets: Pick<LogSecrets, 'cleanValue'>) {
+  constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Pick<LogSecrets, 'cleanValue'>) {
     this.#writer = writer
     this.#secrets = secrets
     this.#totals = new PipeTotals((line) => writer.add('pipe_stats', line))
+  }
+
+  get droppedCount(): number {
+    return this.#writer.droppedCount
   }
 
   /** Gives the rows that are made of several records. */

@@ -27,7 +27,11 @@ t.test('a trace goes through: the answer and the log name it', async (t) => {
 
 t.test('requests are sent to who collects traces, with what the service did for them', async (t) => {
   const receiver = await OtlpReceiver.open(t)
-  const service = await openTestService(t, { tracesUrl: receiver.url, tracesHeaders: 'x-key=k1, x-other=a=b' })
+  const service = await openTestService(t, {
+    tracesUrl: receiver.url,
+    traceSamplePercent: 100,
+    tracesHeaders: 'x-key=k1, x-other=a=b',
+  })
   await service.events('one', '{"a":1}', { wait: 'true' }, { headers: { traceparent } })
   await service.call('GET', '/v0/sql?q=SELECT+1', { headers: { traceparent } })
   const nobody = await service.call('GET', '/v0/pipes/nobody.json')
@@ -67,7 +71,7 @@ t.test('who began a trace says whether it is kept, and the share of the others i
 t.test('a collector that refuses costs no request, and what is lost is counted', async (t) => {
   const receiver = await OtlpReceiver.open(t)
   receiver.status = 400
-  const service = await openTestService(t, { tracesUrl: receiver.url })
+  const service = await openTestService(t, { tracesUrl: receiver.url, traceSamplePercent: 100 })
   t.equal((await service.call('GET', '/v0/workspace')).status, 200)
   await service.log.until('Traces cannot be sent, and are dropped.')
   const { text } = await service.call('GET', '/metrics')
@@ -77,7 +81,7 @@ t.test('a collector that refuses costs no request, and what is lost is counted',
 
 t.test('a close sends what waits', async (t) => {
   const receiver = await OtlpReceiver.open(t)
-  const service = await openTestService(t, { tracesUrl: receiver.url })
+  const service = await openTestService(t, { tracesUrl: receiver.url, traceSamplePercent: 100 })
   await service.call('GET', '/v0/workspace')
   await service.close()
   t.match(receiver.spans, [{ name: 'GET /v0/workspace' }])

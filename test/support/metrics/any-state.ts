@@ -20,6 +20,7 @@ export const anyState: ServiceState = {
   waiting: [],
   engine: { isReady: true, restartCount: 0, residentBytes: 1, memoryBytesMax: 1, sessions: [] },
   jobs: [],
+  droppedServiceRows: 0,
   cluster: {
     memory: { usedBytes: 0, capacityBytes: 1, isOver: false },
     processor: { load: 0, coreCount: 1, isOver: false },
