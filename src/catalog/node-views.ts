@@ -79,3 +79,8 @@ export function withoutViews(pipe: Pipe, isGone: (node: PipeNode) => boolean): P
   })
   return { ...pipe, nodes }
 }
+
+/** The ids of the views of the other SELECTs of these nodes, which go with them whatever they read. */
+export function otherBranches(nodes: readonly MaterializedNode[]): readonly string[] {
+  return nodes.flatMap(({ node: { view } }) => (view === undefined ? [] : branchesOf(view).map(({ id }) => id)))
+}

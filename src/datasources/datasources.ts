@@ -9,7 +9,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
-import { branchesOf, viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
+import { otherBranches, viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
 import type { MaterializedNode } from '../catalog/pipe.types.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
@@ -494,11 +494,6 @@ class OpenDataSources implements DataSources {
     const users = [...views, ...userNames(this.usedBy(id), this.possiblyUsedBy(id))]
     if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
   }
-}
-
-/** The views of the other SELECTs of these nodes, which go with them whatever they read. */
-function otherBranches(nodes: readonly MaterializedNode[]): readonly string[] {
-  return nodes.flatMap(({ node: { view } }) => (view === undefined ? [] : branchesOf(view).map(({ id }) => id)))
 }
 
 const quarantineSuffix = '_quarantine'
