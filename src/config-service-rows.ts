@@ -16,7 +16,7 @@ export const serviceRowOptions = {
     unit: 'ms',
     min: 10,
     max: 600_000,
-    default: 2_000,
+    default: 5_000,
     sentence:
       'How long rows of service data sources are gathered in memory before they are stored. A process that is killed loses these.',
   },

@@ -139,7 +139,7 @@ t.test('without configuration every option has its default', async (t) => {
       metricsAddresses: '',
       metricsLabelsMax: 200,
       serviceSources: 'on',
-      serviceRowsFlushMs: 2_000,
+      serviceRowsFlushMs: 5_000,
       serviceRowsBytesMax: 8 * 1024 * 1024,
       serviceRequestDays: 7,
       serviceTotalDays: 90,

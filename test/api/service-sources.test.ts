@@ -52,51 +52,130 @@ t.test('service data sources have columns and no rows where they are switched of
   t.match(unknown, { status: 400, json: { error: /There is no service Data Source 'tinybird.nothing' here/ } })
 })
 
-t.test('requests of endpoints and of SQL are rows', async (t) => {
+t.test('rows of requests are written, and read by whoever may', async (t) => {
   const service = await openTestService(t, writingRows)
-  await createPipe(
-    service,
-    'top',
-    '% SELECT number AS n, {{String(word, "none")}} AS word FROM numbers({{Int32(rows, 3)}})',
-  )
-  const first = await service.call('GET', '/v0/pipes/top.json?rows=5&word=a%20b', {
-    headers: { 'user-agent': 'kit/1' },
-  })
-  await service.call('GET', '/v0/pipes/top.csv?rows=2')
-  await service.call('POST', '/v0/pipes/top.json?rows=4', { body: 'word=unseen' })
-  await service.call('GET', '/v0/pipes/top.json?rows=x')
-  await service.sql('SELECT 42')
-  await service.call('POST', '/v0/sql', { body: 'SELECT nothing FROM nowhere' })
 
-  const columns = 'pipe_name, method, status_code, error, result_rows, toString(parameters), user_agent, url'
-  const rows = await untilRows(
-    service,
-    `SELECT ${columns} FROM tinybird.pipe_stats_rt WHERE user_agent = 'kit/1' OR user_agent != '' ORDER BY request_id`,
-    (found) => found.length === 6,
+  t.test('requests of endpoints and of SQL are rows', async (t) => {
+    await createPipe(
+      service,
+      'top',
+      '% SELECT number AS n, {{String(word, "none")}} AS word FROM numbers({{Int32(rows, 3)}})',
+    )
+    const first = await service.call('GET', '/v0/pipes/top.json?rows=5&word=a%20b', {
+      headers: { 'user-agent': 'kit/1' },
+    })
+    await service.call('GET', '/v0/pipes/top.csv?rows=2')
+    await service.call('POST', '/v0/pipes/top.json?rows=4', { body: 'word=unseen' })
+    await service.call('GET', '/v0/pipes/top.json?rows=x')
+    await service.sql('SELECT 42')
+    await service.call('POST', '/v0/sql', { body: 'SELECT nothing FROM nowhere' })
+
+    const columns = 'pipe_name, method, status_code, error, result_rows, toString(parameters), user_agent, url'
+    const rows = await untilRows(
+      service,
+      `SELECT ${columns} FROM tinybird.pipe_stats_rt WHERE user_agent = 'kit/1' OR user_agent != '' ORDER BY request_id`,
+      (found) => found.length === 6,
+    )
+    const { id } = (await service.call('GET', '/v0/pipes/top')).json as { readonly id: string }
+    const agent = rows[1]?.[6] ?? ''
+    t.strictSame(rows, [
+      ['top', 'GET', '200', '0', '5', "{'rows':'5','word':'a b'}", 'kit/1', '/v0/pipes/top.json?rows=5&word=a%20b'].map(
+        (cell) => cell.replaceAll("'", "\\'"),
+      ),
+      ['top', 'GET', '200', '0', '0', "{\\'rows\\':\\'2\\'}", agent, '/v0/pipes/top.csv?rows=2'],
+      ['top', 'POST', '200', '0', '4', "{\\'rows\\':\\'4\\'}", agent, '/v0/pipes/top.json?rows=4'],
+      ['top', 'GET', '400', '1', '0', "{\\'rows\\':\\'x\\'}", agent, '/v0/pipes/top.json?rows=x'],
+      ['query_api', 'POST', '200', '0', '1', '{}', agent, '/v0/sql'],
+      ['query_api', 'POST', '400', '1', '0', '{}', agent, '/v0/sql'],
+    ])
+    const ids = `SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt ORDER BY pipe_id`
+    t.strictSame(await service.rows(ids), [['query_api'], [id]])
+    const byRequest = `SELECT read_rows, token_name != '', length(token) > 0, duration > 0 FROM tinybird.pipe_stats_rt
+      WHERE request_id = '${first.headers.get('x-request-id')}'`
+    t.strictSame(await service.rows(byRequest), [['5', '1', '1', '1']])
+    const failed = 'SELECT pipe_name, status_code, error FROM tinybird.endpoint_errors ORDER BY request_id'
+    t.strictSame(await untilRows(service, failed, (found) => found.length === 2), [
+      ['top', '400', "Template Syntax Error: Error validating \\'x\\' to type Int32"],
+      ['query_api', '400', "Resource \\'nowhere\\' not found"],
+    ])
+    t.equal((await service.rows("SELECT 1 FROM tinybird.pipe_stats_rt WHERE pipe_name LIKE 'query%'")).length, 2)
+  })
+
+  t.test('queries of real projects read them, also in pipes', async (t) => {
+    await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
+    const token = await createToken(service, 'reader', 'PIPES:READ:one')
+    for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`, { token })
+    await service.call('GET', '/v0/pipes/one.json')
+    const byToken = `% SELECT token_name, count() AS requests, sum(read_bytes) AS bytes FROM tinybird.pipe_stats_rt
+      WHERE start_datetime > now() - INTERVAL {{Int32(days, 1)}} DAY AND pipe_name = 'one' GROUP BY token_name ORDER BY requests DESC`
+    const p95 = `SELECT pipe_name, quantile(0.95)(duration) AS p95, countIf(error = 1) / count() AS share
+      FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one' GROUP BY pipe_name`
+    const byCode = `SELECT toStartOfHour(start_datetime) AS hour, status_code, count() AS errors, anyLast(error) AS last
+      FROM tinybird.endpoint_errors AS e JOIN (SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt) AS p USING (pipe_id)
+      WHERE pipe_name = 'one' GROUP BY hour, status_code`
+    t.match(await createPipe(service, 'by_token', byToken), {
+      status: 200,
+      json: { nodes: [{ dependencies: ['tinybird.pipe_stats_rt'] }] },
+    })
+    t.equal((await createPipe(service, 'p95', p95)).status, 200)
+    t.equal((await createPipe(service, 'by_code', byCode)).status, 200)
+    await untilRows(
+      service,
+      `SELECT count() FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one'`,
+      (rows) => rows[0]?.[0] === '4',
+    )
+    const requests = await service.call('GET', '/v0/pipes/by_token.json?days=2')
+    t.match(requests.json, {
+      data: [
+        { token_name: 'reader', requests: 3 },
+        { token_name: 'workspace admin token', requests: 1 },
+      ],
+    })
+    t.match((await service.call('GET', '/v0/pipes/p95.json')).json, { data: [{ pipe_name: 'one', share: 0.25 }] })
+    await untilRows(service, `SELECT error FROM tinybird.endpoint_errors WHERE pipe_name = 'one'`)
+    t.match((await service.call('GET', '/v0/pipes/by_code.json')).json, { data: [{ status_code: 400, errors: 1 }] })
+
+    const materialized = [
+      {
+        name: 'm',
+        sql: 'SELECT * FROM tinybird.pipe_stats_rt',
+        type: 'materialized',
+        datasource: 'd',
+        engine: 'MergeTree',
+      },
+    ]
+    const refused = await service.call('POST', '/v0/pipes', {
+      body: JSON.stringify({ name: 'view', nodes: materialized }),
+    })
+    t.match(refused, { status: 400, json: { error: /it reads a table of the service first/ } })
+  })
+
+  t.test(
+    'ADMIN reads them, and scopes that name them; filtered tokens and the right to all data sources do not',
+    async (t) => {
+      await service.create('visits', 'n UInt8')
+      await createPipe(service, 'usage', 'SELECT count() AS requests FROM tinybird.pipe_stats_rt')
+      const query = 'SELECT count() FROM tinybird.pipe_stats_rt FORMAT TSV'
+      const statusFor = async (...scopes: readonly string[]): Promise<number> => {
+        const token = await createToken(service, scopes.join(), ...scopes)
+        return (await service.call('POST', '/v0/sql', { body: query, token })).status
+      }
+      t.equal(await statusFor('ADMIN'), 200)
+      t.equal(await statusFor('WORKSPACE:READ_ALL'), 200)
+      t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt'), 200)
+      t.equal(await statusFor('DATASOURCES:READ:tinybird.endpoint_errors'), 403)
+      t.equal(await statusFor('DATASOURCES:READ'), 403)
+      t.equal(await statusFor('PIPES:READ:usage'), 403)
+      t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt', 'DATASOURCES:READ:visits:n = 1'), 403)
+      const reader = await createToken(service, 'of the pipe', 'PIPES:READ:usage')
+      t.equal((await service.call('GET', '/v0/pipes/usage.json', { token: reader })).status, 200)
+      const filtered = await service.call(
+        'POST',
+        '/v0/tokens?name=f&scope=DATASOURCES:READ:tinybird.pipe_stats_rt:error%3D1',
+      )
+      t.match(filtered, { status: 400, json: { error: /service data sources take no filter/ } })
+    },
   )
-  const { id } = (await service.call('GET', '/v0/pipes/top')).json as { readonly id: string }
-  const agent = rows[1]?.[6] ?? ''
-  t.strictSame(rows, [
-    ['top', 'GET', '200', '0', '5', "{'rows':'5','word':'a b'}", 'kit/1', '/v0/pipes/top.json?rows=5&word=a%20b'].map(
-      (cell) => cell.replaceAll("'", "\\'"),
-    ),
-    ['top', 'GET', '200', '0', '0', "{\\'rows\\':\\'2\\'}", agent, '/v0/pipes/top.csv?rows=2'],
-    ['top', 'POST', '200', '0', '4', "{\\'rows\\':\\'4\\'}", agent, '/v0/pipes/top.json?rows=4'],
-    ['top', 'GET', '400', '1', '0', "{\\'rows\\':\\'x\\'}", agent, '/v0/pipes/top.json?rows=x'],
-    ['query_api', 'POST', '200', '0', '1', '{}', agent, '/v0/sql'],
-    ['query_api', 'POST', '400', '1', '0', '{}', agent, '/v0/sql'],
-  ])
-  const ids = `SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt ORDER BY pipe_id`
-  t.strictSame(await service.rows(ids), [['query_api'], [id]])
-  const byRequest = `SELECT read_rows, token_name != '', length(token) > 0, duration > 0 FROM tinybird.pipe_stats_rt
-    WHERE request_id = '${first.headers.get('x-request-id')}'`
-  t.strictSame(await service.rows(byRequest), [['5', '1', '1', '1']])
-  const failed = 'SELECT pipe_name, status_code, error FROM tinybird.endpoint_errors ORDER BY request_id'
-  t.strictSame(await untilRows(service, failed, (found) => found.length === 2), [
-    ['top', '400', "Template Syntax Error: Error validating \\'x\\' to type Int32"],
-    ['query_api', '400', "Resource \\'nowhere\\' not found"],
-  ])
-  t.equal((await service.rows("SELECT 1 FROM tinybird.pipe_stats_rt WHERE pipe_name LIKE 'query%'")).length, 2)
 })
 
 t.test('days are added up by pipe, and rows and sums survive a restart', async (t) => {
@@ -111,6 +190,8 @@ t.test('days are added up by pipe, and rows and sums survive a restart', async (
     WHERE date >= today() - 1 GROUP BY pipe_name`
   const expected = [['one', '3', '1', '2', '1', '3']]
   t.strictSame(await untilRows(service, sums, (rows) => rows[0]?.[1] === '3'), expected)
+  await service.create('visits', 'n UInt8')
+  await service.append('visits', 'csv', '1\n2\nx\n')
   // The last of them are told at the close.
   await service.call('GET', '/v0/pipes/one.json?n=4')
   await service.close()
@@ -118,87 +199,13 @@ t.test('days are added up by pipe, and rows and sums survive a restart', async (
   const again = await openTestService(t, options)
   t.strictSame(await again.rows(sums), [['one', '4', '1', '3', '1', '3']])
   t.strictSame(await again.rows('SELECT count() FROM tinybird.pipe_stats_rt'), [['4']])
-  const { json } = await again.call('GET', '/v0/datasources')
-  t.strictSame(json, { datasources: [] }, 'they are none of the data sources of users')
+  // Told at each start.
+  const sizes = `SELECT datasource_name, rows, rows_quarantine, bytes > 0 FROM tinybird.datasources_storage
+    WHERE toStartOfHour(timestamp) >= toStartOfHour(now()) - INTERVAL 1 HOUR`
+  t.strictSame(await untilRows(again, sizes), [['visits', '2', '1', '1']])
+  const { json } = await again.call('GET', '/v0/datasources?attrs=name')
+  t.strictSame(json, { datasources: [{ name: 'visits' }] }, 'they are none of the data sources of users')
 })
-
-t.test('queries of real projects read them, also in pipes', async (t) => {
-  const service = await openTestService(t, writingRows)
-  await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
-  const token = await createToken(service, 'reader', 'PIPES:READ:one')
-  for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`, { token })
-  await service.call('GET', '/v0/pipes/one.json')
-  const byToken = `% SELECT token_name, count() AS requests, sum(read_bytes) AS bytes FROM tinybird.pipe_stats_rt
-    WHERE start_datetime > now() - INTERVAL {{Int32(days, 1)}} DAY AND pipe_name = 'one' GROUP BY token_name ORDER BY requests DESC`
-  const p95 = `SELECT pipe_name, quantile(0.95)(duration) AS p95, countIf(error = 1) / count() AS share
-    FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one' GROUP BY pipe_name`
-  const byCode = `SELECT toStartOfHour(start_datetime) AS hour, status_code, count() AS errors, anyLast(error) AS last
-    FROM tinybird.endpoint_errors AS e JOIN (SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt) AS p USING (pipe_id)
-    GROUP BY hour, status_code`
-  t.match(await createPipe(service, 'by_token', byToken), {
-    status: 200,
-    json: { nodes: [{ dependencies: ['tinybird.pipe_stats_rt'] }] },
-  })
-  t.equal((await createPipe(service, 'p95', p95)).status, 200)
-  t.equal((await createPipe(service, 'by_code', byCode)).status, 200)
-  await untilRows(
-    service,
-    `SELECT count() FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one'`,
-    (rows) => rows[0]?.[0] === '4',
-  )
-  const requests = await service.call('GET', '/v0/pipes/by_token.json?days=2')
-  t.match(requests.json, {
-    data: [
-      { token_name: 'reader', requests: 3 },
-      { token_name: 'workspace admin token', requests: 1 },
-    ],
-  })
-  t.match((await service.call('GET', '/v0/pipes/p95.json')).json, { data: [{ pipe_name: 'one', share: 0.25 }] })
-  await untilRows(service, 'SELECT error FROM tinybird.endpoint_errors')
-  t.match((await service.call('GET', '/v0/pipes/by_code.json')).json, { data: [{ status_code: 400, errors: 1 }] })
-
-  const materialized = [
-    {
-      name: 'm',
-      sql: 'SELECT * FROM tinybird.pipe_stats_rt',
-      type: 'materialized',
-      datasource: 'd',
-      engine: 'MergeTree',
-    },
-  ]
-  const refused = await service.call('POST', '/v0/pipes', {
-    body: JSON.stringify({ name: 'view', nodes: materialized }),
-  })
-  t.match(refused, { status: 400, json: { error: /it reads a table of the service first/ } })
-})
-
-t.test(
-  'ADMIN reads them, and scopes that name them; filtered tokens and the right to all data sources do not',
-  async (t) => {
-    const service = await openTestService(t, writingRows)
-    await service.create('visits', 'n UInt8')
-    await createPipe(service, 'usage', 'SELECT count() AS requests FROM tinybird.pipe_stats_rt')
-    const query = 'SELECT count() FROM tinybird.pipe_stats_rt FORMAT TSV'
-    const statusFor = async (...scopes: readonly string[]): Promise<number> => {
-      const token = await createToken(service, scopes.join(), ...scopes)
-      return (await service.call('POST', '/v0/sql', { body: query, token })).status
-    }
-    t.equal(await statusFor('ADMIN'), 200)
-    t.equal(await statusFor('WORKSPACE:READ_ALL'), 200)
-    t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt'), 200)
-    t.equal(await statusFor('DATASOURCES:READ:tinybird.endpoint_errors'), 403)
-    t.equal(await statusFor('DATASOURCES:READ'), 403)
-    t.equal(await statusFor('PIPES:READ:usage'), 403)
-    t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt', 'DATASOURCES:READ:visits:n = 1'), 403)
-    const reader = await createToken(service, 'of the pipe', 'PIPES:READ:usage')
-    t.equal((await service.call('GET', '/v0/pipes/usage.json', { token: reader })).status, 200)
-    const filtered = await service.call(
-      'POST',
-      '/v0/tokens?name=f&scope=DATASOURCES:READ:tinybird.pipe_stats_rt:error%3D1',
-    )
-    t.match(filtered, { status: 400, json: { error: /service data sources take no filter/ } })
-  },
-)
 
 t.test('values of tokens and what is sent by POST leave no trace', async (t) => {
   const service = await openTestService(t, writingRows)
