@@ -9,6 +9,7 @@ import { sendJson } from '../json/answers.ts'
 import { type DerivedFields, singleShape, sizeShape } from '../json/datasource-shape.ts'
 import { kindShapes } from '../json/job-kinds.ts'
 import { type JobParts, type JobReader, jobListItem, jobShape, seenPipeOf } from '../json/job-shape.ts'
+import { behindFields } from '../json/views-behind.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { readMoment } from '../request/moment.ts'
@@ -39,7 +40,7 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
       return jobProgress.send(reply, {
         id: job.id,
         callerId: reader.caller.makerId,
-        shapeOf: (one) => jobShape(one, reader),
+        shapeOf: (one) => ({ ...jobShape(one, reader), ...importBehind(one, reader, deps) }),
       })
     }
     const seen = {
@@ -47,7 +48,8 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
       hasResult: jobFiles.has(job.id),
       progress: urlImports.progressOf(job.id),
     }
-    return sendJson(reply, 200, jobShape(job, reader, { ...(await partsOf(job, reader, deps)), ...seen }))
+    const shape = jobShape(job, reader, { ...(await partsOf(job, reader, deps)), ...seen })
+    return sendJson(reply, 200, { ...shape, ...importBehind(job, reader, deps) })
   }
   const cancel = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readChangeParameters(request, limits)
@@ -149,6 +151,12 @@ function readDebug(parameters: Parameters): ReadonlySet<string> {
   const unknown = names.find((name) => !debugNames.includes(name))
   if (unknown === undefined) return new Set(names)
   throw errors.PARAMETER_INVALID({ parameter: 'debug', value: unknown, expected: debugNames.join(', ') })
+}
+
+/** The views that lack rows of the data source, once an import into it is done: as the answer to an import in one request tells it. */
+function importBehind({ kind, status, subject }: Job, { caller }: JobReader, deps: Pick<Deps, 'behind'>): object {
+  if (kind !== 'import' || status !== 'done' || subject === null) return {}
+  return behindFields(deps.behind.of(subject.id), caller.permissions)
 }
 
 /** The data source that the job works on, as it is now and as far as the caller may see it. */
