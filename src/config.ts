@@ -6,6 +6,7 @@ import { clusterOptions } from './config-cluster.ts'
 import { httpOptions } from './config-http.ts'
 import { jobOptions } from './config-jobs.ts'
 import { limitOptions } from './config-limits.ts'
+import { notificationOptions } from './config-notifications.ts'
 import { observeOptions } from './config-observe.ts'
 import { byPlan, inPlans, planOptions } from './config-plans.ts'
 import { receiptOptions } from './config-receipts.ts'
@@ -438,6 +439,7 @@ export const optionTable = {
   ...tokenOptions,
   ...jobOptions,
   ...observeOptions,
+  ...notificationOptions,
   ...serviceRowOptions,
   ...httpOptions,
   closeTimeoutMs: {

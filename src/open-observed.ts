@@ -9,6 +9,7 @@ import type { JobStatus, Jobs } from './jobs/jobs.types.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Recorder } from './metrics/recorder.ts'
 import type { EngineCounts, JobsInState, ServiceState } from './metrics/service-state.types.ts'
+import type { Notifications } from './notifications/notifications.ts'
 import type { Logger } from './observe/logger.ts'
 import { openOtlpExporter } from './observe/traces/otlp-exporter.ts'
 import { SpanQueue } from './observe/traces/span-queue.ts'
@@ -25,6 +26,7 @@ interface ObservedModules {
   readonly disk: { readonly reason: string | null }
   readonly clusterControl: Pick<ClusterControl, 'state'>
   readonly workRecorder: Pick<WorkRecorder, 'droppedCount'>
+  readonly notifications: Pick<Notifications, 'counts'> | null
   readonly logger: Logger
 }
 
@@ -57,7 +59,7 @@ export async function openObserved(
 }
 
 function stateOf(
-  { store, ingest, jobs, catalog, disk, clusterControl, workRecorder }: ObservedModules,
+  { store, ingest, jobs, catalog, disk, clusterControl, workRecorder, notifications }: ObservedModules,
   spans: SpanQueue | null,
 ): ServiceState {
   return {
@@ -72,6 +74,7 @@ function stateOf(
     droppedServiceRows: workRecorder.droppedCount,
     cluster: clusterControl.state(),
     spans: spans?.counts ?? null,
+    notifications: notifications?.counts ?? [],
   }
 }
 

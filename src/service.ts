@@ -33,6 +33,7 @@ import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
 import { type Closing, catalogName, closeShares, type Ground, openGround } from './open-ground.ts'
+import { openNotifications } from './open-notifications.ts'
 import { openObserved } from './open-observed.ts'
 import { openPopulates } from './open-populates.ts'
 import { openReceiptsOf } from './open-receipts.ts'
@@ -186,7 +187,8 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(() => jobKinds.close())
   const clusterControl = openClusterControl(options, { logger })
   opened.push(() => clusterControl.close())
-  const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl })
+  const notifications = await openNotifications(options, { ...modules, pipes }, opened)
+  const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl, notifications })
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
   const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, limitBook, rates }

@@ -15,6 +15,17 @@ export interface ServiceState {
   readonly cluster: ClusterCounts
   /** Null where traces are not sent. */
   readonly spans: SpansState | null
+  /** By channel; none where nobody is told. */
+  readonly notifications: readonly NotificationsState[]
+}
+
+/** Notifications of one channel since the start. */
+export interface NotificationsState {
+  readonly channel: string
+  readonly sentCount: number
+  readonly failedCount: number
+  readonly droppedCount: number
+  readonly waitingCount: number
 }
 
 /** Traced requests since the start. */

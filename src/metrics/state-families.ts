@@ -5,6 +5,7 @@ import type {
   EngineCounts,
   EngineState,
   LogState,
+  NotificationsState,
   ServiceState,
   SpansState,
   WaitingEvents,
@@ -43,6 +44,7 @@ export function stateFamilies(
       state.droppedServiceRows,
     ),
     ...(spans === null ? [] : spanFamilies(spans)),
+    ...(state.notifications.length === 0 ? [] : notificationFamilies(state.notifications)),
   ]
 }
 
@@ -196,6 +198,33 @@ function spanFamilies({ sentCount, droppedCount, waitingCount }: SpansState): re
       droppedCount,
     ),
     single('millrace_traces_waiting', 'Traced requests that wait to be sent.', waitingCount),
+  ]
+}
+
+function notificationFamilies(notifications: readonly NotificationsState[]): readonly Family[] {
+  const ofEach = (count: (one: NotificationsState) => number): readonly Sample[] =>
+    notifications.map((one) => ({ labels: { channel: one.channel }, value: count(one) }))
+  return [
+    family(
+      'millrace_notifications_sent_total',
+      'Notifications that were taken, by channel.',
+      ofEach(({ sentCount }) => sentCount),
+    ),
+    family(
+      'millrace_notifications_failed_total',
+      'Attempts to send a notification that were not taken, by channel.',
+      ofEach(({ failedCount }) => failedCount),
+    ),
+    family(
+      'millrace_notifications_dropped_total',
+      'Notifications that were given up, by channel: too many waited, or no attempt was left.',
+      ofEach(({ droppedCount }) => droppedCount),
+    ),
+    family(
+      'millrace_notifications_waiting',
+      'Notifications that wait to be sent, by channel.',
+      ofEach(({ waitingCount }) => waitingCount),
+    ),
   ]
 }
 

@@ -8,26 +8,28 @@ import { limitsShape } from '../json/limits-shape.ts'
 import { addPath } from '../server/add-path.ts'
 import { onWorkspace } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'clusterControl' | 'dataSources' | 'jobs' | 'limitBook' | 'pipes' | 'tokens' | 'variables'>
+type Counted = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'tokens' | 'variables'>
+type Deps = Counted & Pick<HttpDeps, 'clusterControl' | 'limitBook'>
 
 /** `GET /v0/limits`: the plan, and how much of each limit is used. */
 export function addLimits(app: FastifyInstance, deps: Deps): void {
   const { clusterControl, limitBook } = deps
   const show = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
     sendJson(reply, 200, {
-      ...limitsShape(limitBook, limitBook.uses(await countsOf(deps))),
+      ...limitsShape(limitBook, limitBook.uses(await limitCounts(deps))),
       cluster_control: clusterShape(clusterControl.state()),
     })
   addPath(app, '/v0/limits', { GET: show }, { needs: { GET: onWorkspace('limits:read') } })
 }
 
-async function countsOf({
+/** What is there of that which the rates do not count. */
+export async function limitCounts({
   dataSources,
   jobs,
   pipes,
   tokens,
   variables,
-}: Deps): Promise<ReadonlyMap<LimitName, number>> {
+}: Counted): Promise<ReadonlyMap<LimitName, number>> {
   const active = jobs.list({ statuses: ['waiting', 'working', 'cancelling'] })
   const waitingByKind = new Map<string, number>()
   for (const { kind, status } of active) {

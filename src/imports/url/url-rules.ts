@@ -23,11 +23,16 @@ export class UrlRules {
   readonly #allowed: AllowList
   readonly #ports: ReadonlySet<number>
   readonly #allowsHttp: boolean
+  readonly #optionPrefix: string
   readonly #allowsCredentials: boolean
 
-  /** @throws StartRefusal URL_ALLOW_INVALID. */
-  constructor(options: Pick<RemoteFileOptions, 'allow' | 'allowCredentials' | 'allowHttp' | 'ports'>) {
-    this.#allowed = new AllowList(options.allow)
+  /** @param optionPrefix of the options that the refusals name. @throws StartRefusal URL_ALLOW_INVALID. */
+  constructor(
+    options: Pick<RemoteFileOptions, 'allow' | 'allowCredentials' | 'allowHttp' | 'ports'>,
+    optionPrefix: 'url' | 'webhook' = 'url',
+  ) {
+    this.#optionPrefix = optionPrefix
+    this.#allowed = new AllowList(options.allow, `${optionPrefix}-allow`)
     this.#ports = new Set(options.ports.split(',').map(Number))
     this.#allowsHttp = options.allowHttp
     this.#allowsCredentials = options.allowCredentials
@@ -45,7 +50,7 @@ export class UrlRules {
     const place = urlPlace(url)
     const refuse = (reason: string): ApiError => errors.URL_REFUSED({ place, reason })
     if (url.protocol === 'http:' && !this.#allowsHttp) {
-      throw refuse('only https is allowed; the option --url-allow-http allows http')
+      throw refuse(`only https is allowed; the option --${this.#optionPrefix}-allow-http allows http`)
     }
     if (host.hasCredentials && !this.#allowsCredentials) {
       throw refuse('it has a user or a password; the option --url-credentials allows them')
@@ -65,7 +70,7 @@ export class UrlRules {
       const address = parseAddress(text)
       if (address !== null && this.#allowed.hasAddress(address)) continue
       // The address is not told: a name may be of a network that its sender must not learn about.
-      if (address === null || !isPublicAddress(address)) return privateReason
+      if (address === null || !isPublicAddress(address)) return this.#privateReason()
       if (!this.#ports.has(port)) return this.#portReason(port)
     }
     return null
@@ -79,13 +84,14 @@ export class UrlRules {
     return isKnown ? null : this.#portReason(port)
   }
 
+  #privateReason(): string {
+    return `its address is not public; the option --${this.#optionPrefix}-allow names private hosts and networks that may be ${this.#optionPrefix === 'url' ? 'read' : 'called'}`
+  }
+
   #portReason(port: number): string {
     return `port ${port} is not allowed; the allowed ones are ${[...this.#ports].join(', ')}, and the option --url-ports sets them`
   }
 }
-
-const privateReason =
-  'its address is not public; the option --url-allow names private hosts and networks that may be read'
 
 /** Host and port of a URL, as connections use them. */
 export function endpointOf(url: URL): Endpoint {

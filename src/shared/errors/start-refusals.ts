@@ -58,12 +58,13 @@ const messages = {
     `the engine cannot open ${path}; its own message above says which file is wrong`,
   ADDRESS_UNAVAILABLE: ({ host, port, reason }: Address & Reason) =>
     `${host}:${port} cannot be listened on: ${reason}; choose another address with --host and --port`,
-  URL_ALLOW_INVALID: ({ entry }: { readonly entry: string }) =>
-    `"${entry}" in --url-allow is not a host name, an address, or a network such as 10.0.0.0/8`,
+  URL_ALLOW_INVALID: ({ entry, option }: Record<'entry' | 'option', string>) =>
+    `"${entry}" in --${option} is not a host name, an address, or a network such as 10.0.0.0/8`,
   TLS_UNUSABLE: ({ cert, key, reason }: Record<'cert' | 'key', string> & Reason) =>
     `the certificate ${cert || '(none)'} of --tls-cert-file and the key ${key || '(none)'} of --tls-key-file cannot be used: ${reason}`,
   HTTP_OPTION_INVALID: ({ option, entry, expected }: Record<'option' | 'entry' | 'expected', string>) =>
     `"${entry}" in --${option} is not ${expected}`,
+  NOTIFICATIONS_UNUSABLE: ({ reason }: Reason) => `notifications cannot be sent: ${reason}`,
   CATALOG_DAMAGED: ({ path, reason }: Place & Reason) =>
     `the catalog ${path} is damaged: ${reason}; restore it from a backup of the data directory`,
   CATALOG_MISSING: ({ path, reason }: Place & Reason) =>

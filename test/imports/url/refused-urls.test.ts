@@ -180,7 +180,11 @@ t.test('an entry that is neither a name nor an address nor a network refuses the
     'a..b',
     'a/8',
   ]) {
-    t.throws(() => new AllowList(entry), { code: 'URL_ALLOW_INVALID', message: `"${entry}" in --url-allow` }, entry)
+    t.throws(
+      () => new AllowList(entry, 'url-allow'),
+      { code: 'URL_ALLOW_INVALID', message: `"${entry}" in --url-allow` },
+      entry,
+    )
   }
 })
 

@@ -28,6 +28,7 @@ export const anyState: ServiceState = {
     limitedCount: 0,
   },
   spans: { sentCount: 0, droppedCount: 0, waitingCount: 0 },
+  notifications: [{ channel: 'email', sentCount: 0, failedCount: 0, droppedCount: 0, waitingCount: 0 }],
 }
 
 export const anyCounts: EngineCounts = {
