@@ -108,7 +108,7 @@ function slowestOf(text: string): string {
 }
 
 async function runKills(): Promise<Totals> {
-  const fewest = ['--kills', '10', '--barriers', '2', '--replaces', '5', '--replace-kills', '2']
+  const fewest = ['--kills', '10', '--barriers', '2', '--replaces', '5', '--replace-kills', '2', '--behind-kills', '2']
   const full = [...fewest, '--life-ms', '500', '--import-kills', '6', '--import-rows', '100000']
   const importSoak = ['--import-kills', '100', '--import-rows', '5000000', '--import-life-ms', '3000']
   const soak = [
@@ -123,6 +123,8 @@ async function runKills(): Promise<Totals> {
     '8',
     '--replace-kills',
     '20',
+    '--behind-kills',
+    '100',
   ]
   const program = join(testFolder, 'support/kill/kill-main.js')
   const child = spawn(process.execPath, ['--enable-source-maps', program, ...(isSoak ? soak : full)])

@@ -14,7 +14,6 @@ import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { within } from '../../shared/within.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
-import type { SupervisedStore } from '../../store/store.types.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
 import type { GraphView, TableGraph } from '../../store/tables.types.ts'
 import { behindRemedy } from '../fill-remedy.ts'
@@ -22,7 +21,7 @@ import { withParked } from '../view-graph.ts'
 import { Backlog, LostBlocksError } from './backlog.ts'
 import type { BehindDeps, BehindView, FailedBlock } from './behind.types.ts'
 import { refuseBehind, refuseRepeated } from './behind-refusals.ts'
-import { CatchUp, dropTwins, StoppedCatchUpError } from './catch-up.ts'
+import { CatchUp, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
 import { closeMsMax, dropMirror } from './drop-mirror.ts'
 import { ImportKeeper } from './import-keeper.ts'
@@ -41,17 +40,6 @@ import {
 
 export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
-}
-
-/** Opens it over what the catalog says; what a kill left is dropped. Precondition: nobody inserts. Raises `StoreError`. */
-export async function openViewsBehind(
-  options: BehindOptions,
-  deps: BehindDeps & { readonly store: Pick<SupervisedStore, 'keepBy'> },
-): Promise<ViewsBehind> {
-  const behind = new ViewsBehind(options, deps)
-  deps.store.keepBy(behind.importKeeper)
-  await dropTwins(deps.store.tables)
-  return behind
 }
 
 /** Blocks of the tables behind a view after which they may not know one again: they know 10,000. */

@@ -187,7 +187,8 @@ function sum(all: readonly Acknowledged[]): Acknowledged {
 async function countTables(path: string): Promise<number> {
   const store = await openEmbeddedStore(testStoreOptions(path), silentLogger)
   try {
-    return (await store.tables.list()).size
+    // Those of the service itself, which has its own rows in them, stay.
+    return [...(await store.tables.list()).keys()].filter((name) => !name.startsWith('service_')).length
   } finally {
     await store.close()
   }
