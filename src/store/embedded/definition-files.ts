@@ -29,7 +29,7 @@ export class DefinitionFiles {
   readonly #engine: string
   readonly #copies: string
   readonly #logger: Logger
-  readonly #looks = new Set<Promise<unknown>>()
+  readonly #works = new Set<Promise<unknown>>()
 
   constructor({ engine, definitions }: Places, logger: Logger) {
     this.#engine = engine
@@ -42,7 +42,11 @@ export class DefinitionFiles {
    *
    * @throws Error of the system when the disk refuses.
    */
-  async mend(): Promise<void> {
+  mend(): Promise<void> {
+    return this.#counted(this.#mend())
+  }
+
+  async #mend(): Promise<void> {
     await mkdir(this.#copies, { recursive: true, mode: 0o700 })
     await this.#mendDatabases()
     const folder = await this.#folder()
@@ -81,16 +85,20 @@ export class DefinitionFiles {
 
   /** Resolves when nothing writes any more. Precondition: the engine has ended, and with it all statements. */
   async close(): Promise<void> {
-    while (this.#looks.size > 0) await Promise.allSettled(this.#looks)
+    while (this.#works.size > 0) await Promise.allSettled(this.#works)
   }
 
-  async #countedLook(sql: string, change: ChangeToLookAt): Promise<string | null> {
-    const look = this.#look(sql, change)
-    this.#looks.add(look)
+  #countedLook(sql: string, change: ChangeToLookAt): Promise<string | null> {
+    return this.#counted(this.#look(sql, change))
+  }
+
+  /** What `close` waits for: files are written until it ends. */
+  async #counted<Result>(work: Promise<Result>): Promise<Result> {
+    this.#works.add(work)
     try {
-      return await look
+      return await work
     } finally {
-      this.#looks.delete(look)
+      this.#works.delete(work)
     }
   }
 
