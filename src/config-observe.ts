@@ -46,7 +46,7 @@ export const observeOptions = {
     unit: null,
     min: 0,
     max: 100,
-    // A traced request takes 30 µs of processor time more, a single event altogether about 200: all of them would cost a seventh.
+    // A traced request takes 30 µs of processor time more (benchmarks/results/part-10.md): all of them would cost more than a tenth of single events.
     default: 10,
     sentence:
       'Of 100 requests without a `traceparent`, how many begin a trace where traces are sent. With one, its flag decides.',
