@@ -308,9 +308,10 @@ export class DataSourceEvents implements BehindSource {
   }
 
   #noteQueryable(last: Sequence): void {
-    this.#times.noteQueryable(last, this.firstOutstanding === null)
-    this.#waiters.stored(last)
-    this.#readers.stored(last)
+    const next = this.firstOutstanding
+    this.#times.noteQueryable(last, next === null)
+    this.#waiters.stored(last, next)
+    this.#readers.stored(last, next)
     const sinceMs = this.#lagMarks.take(last)
     if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
   }

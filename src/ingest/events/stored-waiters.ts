@@ -42,9 +42,12 @@ export class StoredWaiters {
     })
   }
 
-  /** Everything up to `last` is stored. */
-  stored(last: Sequence): void {
-    for (const waiter of this.#waiting) if (waiter.sequence <= last) waiter.end(true)
+  /** Everything up to `last` is stored, and what comes before `next`, the first entry that waits; all when none does. */
+  stored(last: Sequence, next: Sequence | null): void {
+    for (const waiter of this.#waiting) {
+      // A place of the log that others have written to may lie between the two.
+      if (waiter.sequence <= last || next === null || waiter.sequence < next) waiter.end(true)
+    }
   }
 
   /** A view does not take the events. */

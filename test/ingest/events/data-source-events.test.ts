@@ -153,6 +153,16 @@ t.test('a reader waits until the events are stored, and hurries nothing', async 
   t.equal(await rest, false, 'nobody stores it any more')
 })
 
+t.test('a reader that waits for a later place of the log has all there is when nothing waits any more', async (t) => {
+  const { events, add, insert } = open(t)
+  add(1)
+  const reading = events.untilQueryable(toSequence(7), 1_000_000, new AbortController().signal)
+  const stored = events.untilStored(toSequence(1), 1_000_000)
+  const block = await insert(1)
+  block.end()
+  t.same(await Promise.all([reading, stored]), [true, true])
+})
+
 t.test('blocks are inserted one at a time, in the order of the log', async (t) => {
   const { events, add, insert, inserts, state } = open(t)
   for (let sequence = 1; sequence <= 5; sequence += 1) add(sequence)
