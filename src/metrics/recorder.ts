@@ -1,5 +1,5 @@
 // What the modules count while they work, in plain numbers: nothing here allocates, looks a label up or makes a text for what
-// happens often. `families.ts` makes series of it when somebody asks.
+// happens often. `recorded-families.ts` makes series of it when somebody asks.
 
 import { BoundedCounts, NamedCounts } from './bounded-counts.ts'
 import { CodeCounts } from './code-counts.ts'

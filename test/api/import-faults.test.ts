@@ -1,7 +1,6 @@
 import t from 'tap'
-import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { liveOn, type TestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
@@ -11,11 +10,8 @@ const fileOf = await writeParquetFiles({
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())
 
-async function live(): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir: directory.path }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir: directory.path })
+function live(): Promise<TestService> {
+  return liveOn(t, directory.path)
 }
 
 t.test('an import that a view does not take counts what is stored, and other views have it once', async (t) => {

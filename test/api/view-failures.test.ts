@@ -1,9 +1,8 @@
 import t, { type Test } from 'tap'
 import type { Options } from '../../src/config.ts'
-import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
-import { type Answer, type Call, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { type Answer, type Call, liveOn, type TestService } from '../support/api/test-service.ts'
 import { urlOptions } from '../support/imports/url-imports.ts'
 import { openRemoteServer } from '../support/remote-server.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -14,11 +13,8 @@ const sources = ['appended', 'sent', 'replaced', 'replayed', 'fetched']
 const untold = /CANARY|vault|v_of_|filled_|toUInt32|Cannot parse/
 const isUntold = /a token that may read everything is told why/
 
-async function live(t: Test, dataDir: string, given: Partial<Options> = {}): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir, ...urlOptions, ...given }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir })
+function live(t: Test, dataDir: string, given: Partial<Options> = {}): Promise<TestService> {
+  return liveOn(t, dataDir, { ...urlOptions, ...given })
 }
 
 /** Data sources whose views fail at a 13, with a value of a data source of which their names tell nothing. */

@@ -4,12 +4,11 @@ import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { LogFields } from '../../src/observe/logger.ts'
-import { openService } from '../../src/service.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { RiskySource } from '../support/api/risky-source.ts'
-import { type Answer, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { type Answer, liveOn } from '../support/api/test-service.ts'
 import { openUrlService } from '../support/imports/url-imports.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -340,9 +339,3 @@ async function changeNote(dataDir: string, key: string, fields: object): Promise
 }
 
 /** A service that the test may close, and open again on the same directory. */
-async function liveOn(t: Test, dataDir: string): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir })
-}

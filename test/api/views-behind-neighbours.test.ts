@@ -1,11 +1,10 @@
 // What is done with other views on the source and on the target of one that is parked: it goes on lacking what it lacked, and no more.
 
 import t, { type Test } from 'tap'
-import { openService } from '../../src/service.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { ParkedViews } from '../support/api/parked-views.ts'
 import { errorOf } from '../support/api/pipe-service.ts'
-import { openTestService, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { liveOn, openTestService } from '../support/api/test-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
 const keptBlock = [{ state: 'parked', takes_new_rows: false, blocks: 1 }]
@@ -125,13 +124,7 @@ t.test('beside one that is parked', async (t) => {
 t.test('over a restart what is kept from before a change of a neighbour is there', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
-  const open = async (): Promise<TestService> => {
-    const log = new TestLog()
-    const service = await openService(testOptions({ dataDir: directory.path }), log)
-    t.teardown(() => service.close())
-    return new TestService(service, { log, dataDir: directory.path })
-  }
-  const first = await new ParkedViews(await open(), 'switch').createSources('ev')
+  const first = await new ParkedViews(await liveOn(t, directory.path), 'switch').createSources('ev')
   await first.fillFailing('p', 'ev')
   await first.views.fill('n', 'SELECT id, n FROM ev', { datasource: 'n_rows' })
   await first.park('p', 'ev', 1)
@@ -140,7 +133,7 @@ t.test('over a restart what is kept from before a change of a neighbour is there
   await first.send('ev', [3])
   await first.service.close()
 
-  const second = new ParkedViews(await open(), 'switch')
+  const second = new ParkedViews(await liveOn(t, directory.path), 'switch')
   t.match(await second.behind('ev'), [{ state: 'parked', blocks: 3 }])
   await second.mend()
   t.same((await second.catchUp('p')).json, { behind: null })

@@ -1,11 +1,10 @@
 // Nodes with UNION ALL of which one SELECT does not take a block: it is parked by itself.
 
 import t from 'tap'
-import { openService } from '../../src/service.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { ParkedViews } from '../support/api/parked-views.ts'
 import { errorOf } from '../support/api/pipe-service.ts'
-import { openTestService, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { liveOn, openTestService } from '../support/api/test-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
 t.test('a SELECT that fails never holds events up', async (t) => {
@@ -91,20 +90,14 @@ t.test('a SELECT that fails never holds events up', async (t) => {
 t.test('over a restart a SELECT stays parked, and its blocks are kept', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
-  const open = async (): Promise<TestService> => {
-    const log = new TestLog()
-    const service = await openService(testOptions({ dataDir: directory.path }), log)
-    t.teardown(() => service.close())
-    return new TestService(service, { log, dataDir: directory.path })
-  }
-  const first = await new ParkedViews(await open(), 'switch').createSources('a', 'b')
+  const first = await new ParkedViews(await liveOn(t, directory.path), 'switch').createSources('a', 'b')
   const sql = `SELECT id, n FROM a UNION ALL SELECT id, ${first.failing} FROM b`
   await first.views.fill('both', sql, { datasource: 'rows' })
   await first.park('both', 'b', 1)
   await first.send('b', [2])
   await first.service.close()
 
-  const second = new ParkedViews(await open(), 'switch')
+  const second = new ParkedViews(await liveOn(t, directory.path), 'switch')
   t.match(await second.behind('b'), [{ select: 2, state: 'parked', blocks: 2 }])
   await second.send('b', [3])
   await second.send('a', [4])

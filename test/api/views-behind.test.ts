@@ -2,11 +2,10 @@
 
 import t, { type Test } from 'tap'
 import type { Options } from '../../src/config.ts'
-import { openService } from '../../src/service.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { errorOf } from '../support/api/pipe-service.ts'
 import { parked, RiskySource } from '../support/api/risky-source.ts'
-import { type Answer, openTestService, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { type Answer, liveOn, openTestService } from '../support/api/test-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
 async function openRisky(t: Test, given: Partial<Options> = {}): Promise<RiskySource> {
@@ -231,9 +230,3 @@ t.test('with views=strict a view that fails holds its events up', async (t) => {
 })
 
 /** A service that the test may close, and open again on the same directory. */
-async function liveOn(t: Test, dataDir: string): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir })
-}

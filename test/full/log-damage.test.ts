@@ -1,21 +1,12 @@
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Options } from '../../src/config.ts'
-import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { diskFileLayer } from '../../src/wal/file-layer.ts'
 import { readMark } from '../../src/wal/log-mark.ts'
-import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { liveOn, type TestService } from '../support/api/test-service.ts'
 import { createTestDirectory, silentLogger, type TestDirectory, testStoreOptions } from '../support/store/test-store.ts'
 import { failureOf } from '../support/wal/test-wal.ts'
-
-async function live(t: Test, dataDir: string, given: Partial<Options> = {}): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir, ...given }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir })
-}
 
 /** The directory as a kill would leave it now, when so many rows wait in the log. */
 async function killedCopy(t: Test, { dataDir }: TestService, waitingRows: number): Promise<TestDirectory> {
@@ -39,7 +30,7 @@ async function directoryOf(t: Test): Promise<string> {
 }
 
 t.test('a log that is deleted with 2,400 acknowledged rows refuses the start, which says how many', async (t) => {
-  const first = await live(t, await directoryOf(t), patient)
+  const first = await liveOn(t, await directoryOf(t), patient)
   await first.create('visits', 'n UInt32')
   for (let body = 0; body < 24; body += 1) {
     const lines = Array.from({ length: 100 }, (_, n) => `{"n":${body * 100 + n}}`).join('\n')
@@ -48,16 +39,16 @@ t.test('a log that is deleted with 2,400 acknowledged rows refuses the start, wh
   const copy = await killedCopy(t, first, 2400)
   await first.close()
   await rm(join(copy.path, 'wal'), { recursive: true })
-  t.match(await failureOf(live(t, copy.path)), {
+  t.match(await failureOf(liveOn(t, copy.path)), {
     code: 'LOG_MISSING',
     message: /entries 1 to 24; at most 2400 rows waited in it.*keep-aside/,
   })
-  const second = await live(t, copy.path, { eventsLogOnDamage: 'keep-aside' })
+  const second = await liveOn(t, copy.path, { eventsLogOnDamage: 'keep-aside' })
   await second.log.until('A file of the log is gone.', ({ firstLost, lastLost }) => firstLost === 1 && lastLost === 24)
   t.match(await second.events('visits', '{"n":1}', { wait: 'true' }), { status: 200 })
   t.equal(await second.count('visits'), 1)
   await second.close()
-  const third = await live(t, copy.path)
+  const third = await liveOn(t, copy.path)
   t.equal(await third.count('visits'), 1)
   await third.close()
 })
@@ -71,7 +62,7 @@ async function runStatements(directory: string, ...statements: readonly string[]
 
 t.test('a data source whose sealed block lost an entry goes on: events, alter, truncate and replace', async (t) => {
   const directory = await directoryOf(t)
-  const first = await live(t, directory)
+  const first = await liveOn(t, directory)
   await first.create('visits', 'n UInt32')
   // The shape is what other tests check.
   const { id } = (await first.call('GET', '/v0/datasources/visits')).json as { readonly id: string }
@@ -82,7 +73,7 @@ t.test('a data source whose sealed block lost an entry goes on: events, alter, t
     'CREATE TABLE ws_0001.refused (c UInt8) ENGINE = MergeTree ORDER BY c SETTINGS non_replicated_deduplication_window = 100',
     `CREATE MATERIALIZED VIEW ws_0001.refusing TO ws_0001.refused AS ${refusing} ws_0001.${id}`,
   )
-  const second = await live(t, directory, { ...patient, eventsFlushRowsMax: 3 })
+  const second = await liveOn(t, directory, { ...patient, eventsFlushRowsMax: 3 })
   for (const n of [111, 222, 333]) t.match(await second.events('visits', `{"n":${n}}`), { status: 202 })
   await second.log.until('Events of a data source cannot be stored: they stay in the log, and are tried again.')
   const copy = await killedCopy(t, second, 3)
@@ -92,9 +83,9 @@ t.test('a data source whose sealed block lost an entry goes on: events, alter, t
   const content = await readFile(path)
   content.write('9', content.indexOf('{"n":222}') + 5)
   await writeFile(path, content)
-  t.match(await failureOf(live(t, copy.path)), { code: 'LOG_DAMAGED' })
+  t.match(await failureOf(liveOn(t, copy.path)), { code: 'LOG_DAMAGED' })
   await runStatements(copy.path, 'DROP TABLE ws_0001.refusing SYNC', 'DROP TABLE ws_0001.refused SYNC')
-  const third = await live(t, copy.path, { eventsLogOnDamage: 'keep-aside' })
+  const third = await liveOn(t, copy.path, { eventsLogOnDamage: 'keep-aside' })
   const told = await third.log.until('Events of a data source are lost to damage of the log; its others are stored.')
   t.match(told.fields, { dataSource: 'visits', entryCount: 1, rowCount: 1 })
   t.match(await third.events('visits', '{"n":444}', { wait: 'true' }), { status: 200 })

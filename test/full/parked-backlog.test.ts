@@ -1,26 +1,22 @@
 // What is kept for a view that is parked takes nothing of the log from others, and outlives what is cut out between, and a restart.
 
 import t, { type Test } from 'tap'
-import { openService } from '../../src/service.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { liveOn, type TestService } from '../support/api/test-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
 
 const bodyRows = 9_000
 
-async function liveOn(t: Test, dataDir: string): Promise<TestService> {
-  const log = new TestLog()
-  const service = await openService(testOptions({ dataDir, eventsLogBytesMax: 64 * mebibyte }), log)
-  t.teardown(() => service.close())
-  return new TestService(service, { log, dataDir })
+function liveWithSmallLog(t: Test, dataDir: string): Promise<TestService> {
+  return liveOn(t, dataDir, { eventsLogBytesMax: 64 * mebibyte })
 }
 
 t.test('a view is parked while others send more than the log holds', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
-  const first = await liveOn(t, directory.path)
+  const first = await liveWithSmallLog(t, directory.path)
   await first.create('stream', 'id UInt32, n UInt32')
   await first.create('mended', 'n UInt32')
   await first.create('other', 'id UInt32, text String')
@@ -42,7 +38,7 @@ t.test('a view is parked while others send more than the log holds', async (t) =
   t.ok(first.log.entries.some(({ message }) => message === cut))
   await first.close()
 
-  const second = await liveOn(t, directory.path)
+  const second = await liveWithSmallLog(t, directory.path)
   t.match((await second.call('GET', '/v0/datasources/stream')).json, {
     views_behind: [{ state: 'parked', blocks: bodies + 1 }],
   })

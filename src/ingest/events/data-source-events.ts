@@ -29,7 +29,6 @@ import type {
 import { EventsQueue, firstOf, rowsOf } from './events-queue.ts'
 import { InsertRetry } from './insert-retry.ts'
 import type { KeptBlocks } from './kept-blocks.ts'
-import { LagMarks } from './lag-marks.ts'
 import type { BehindSource } from './log-reader.ts'
 import { PlaceTimes } from './place-times.ts'
 import { StoredWaiters } from './stored-waiters.ts'
@@ -76,7 +75,6 @@ export class DataSourceEvents implements BehindSource {
   readonly #retry: InsertRetry
   readonly #waiters = new StoredWaiters()
   readonly #counts: SourceCounts
-  readonly #lagMarks = new LagMarks()
   /** Readers who wait for what was acknowledged to somebody: blocks are not made sooner for them. */
   readonly #readers = new StoredWaiters()
   readonly #times = new PlaceTimes()
@@ -288,7 +286,6 @@ export class DataSourceEvents implements BehindSource {
     events.rows += batch.rowCount
     events.quarantinedRows += batch.quarantinedRowCount
     events.bytes += batch.loggedBytes
-    this.#lagMarks.note(firstOf(batch), this.#deps.clock())
   }
 
   #onStored(block: NamedBlock, counts: BlockCounts): void {
@@ -302,18 +299,20 @@ export class DataSourceEvents implements BehindSource {
     if (this.#workRecorder.isOn) this.#tellStored(block, counts)
     const hadFailed = this.#retry.noteStored()
     if (hadFailed) this.#deps.logger.info({ dataSource: this.name }, 'The events of a data source are stored again.')
-    const last = block.sequences.at(-1)
-    if (last !== undefined) this.#noteQueryable(last)
+    this.#noteQueryable(block)
     if (this.mayRead) this.#deps.onBehind()
   }
 
-  #noteQueryable(last: Sequence): void {
+  #noteQueryable({ sequences: [first, ...rest] }: NamedBlock): void {
+    if (first === undefined) return
+    const last = rest.at(-1) ?? first
     const next = this.firstOutstanding
+    const sinceMs = this.#times.timeOf(first)
+    // The clock may have been set back meanwhile.
+    if (sinceMs !== null) this.#counts.lag.note(Math.max(0, this.#deps.now() - sinceMs))
     this.#times.noteQueryable(last, next === null)
     this.#waiters.stored(last, next)
     this.#readers.stored(last, next)
-    const sinceMs = this.#lagMarks.take(last)
-    if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
   }
 
   #tellStored({ blockId, loggedBytes }: NamedBlock, { rowCount, quarantinedRowCount }: BlockCounts): void {

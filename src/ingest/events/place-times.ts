@@ -1,9 +1,9 @@
 import type { Sequence } from '../../wal/sequence.ts'
 
 /** Batches of so little time share a mark, while there are few. */
-const spacingMs = 50
+const spacingMs = 5
 /** Beyond it every second mark goes, and marks come half as often: what waits for hours is told to a minute. */
-const marksMax = 256
+const marksMax = 1_024
 
 interface Mark {
   readonly place: Sequence

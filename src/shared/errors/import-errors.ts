@@ -95,7 +95,7 @@ export const importErrors = {
     when: 'A Materialized View fails for rows of an import. The counted rows are in the Data Source, and in the views that take them; the rest was not read.',
     quotes: 'of views',
     message: ({ reason }: { readonly reason: string }) =>
-      `A Materialized View failed, so the import ended early; the counted rows are stored, but missing from the target of this view; do not send them again: ${reason}`,
+      `A Materialized View failed, so the import ended early; the counted rows are stored, but this view has not taken them; do not send them again. The field views_behind of the Data Source tells whether they are kept for the view: ${reason}`,
   }),
   INSERT_TOO_COSTLY: define({
     status: 422,

@@ -246,7 +246,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   IMPORT_VIEW_FAILED: [
     errors.IMPORT_VIEW_FAILED({ reason: 'no such column' }),
     422,
-    'A Materialized View failed, so the import ended early; the counted rows are stored, but missing from the target of this view; do not send them again: no such column',
+    'A Materialized View failed, so the import ended early; the counted rows are stored, but this view has not taken them; do not send them again. The field views_behind of the Data Source tells whether they are kept for the view: no such column',
   ],
   PARTITIONS_TOO_MANY: [
     errors.PARTITIONS_TOO_MANY({ scope: 'table', partitionsMax: 40 }),

@@ -185,6 +185,14 @@ export async function openTestService(t: Test, given: Partial<Options> = {}): Pr
   return new TestService(service, { log, dataDir: given.dataDir ?? directory.path })
 }
 
+/** Opens a service on a directory that outlives it; it is closed before the next one, at the end of the test at the latest. */
+export async function liveOn(t: Test, dataDir: string, given: Partial<Options> = {}): Promise<TestService> {
+  const log = new TestLog()
+  const service = await openService(testOptions({ ...given, dataDir }), log)
+  t.teardown(() => service.close())
+  return new TestService(service, { log, dataDir })
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
