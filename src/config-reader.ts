@@ -12,6 +12,7 @@ import {
   optionTable,
 } from './config.ts'
 import type { DefaultBasis, IntegerOption, OptionDefinition, PlanName, PlanVariant } from './config.types.ts'
+import { shortenedText } from './shared/beginning-of.ts'
 import { formatBytes, gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 import { nearestName } from './shared/nearest-name.ts'
 
@@ -126,7 +127,7 @@ function positionalText(word: string): string {
 const nameCharsMax = 100
 
 function shown(name: string): string {
-  return name.length <= nameCharsMax ? name : `${name.slice(0, nameCharsMax)}…`
+  return shortenedText(name, nameCharsMax)
 }
 
 type ValueVerdict = { readonly value: boolean | number | string } | { readonly problem: string }

@@ -7,6 +7,7 @@ import { inferColumns } from '../guess/record-columns.ts'
 import { sampleRecords } from '../guess/record-sample.ts'
 import type { EventsRequest } from '../ingest/ingest.types.ts'
 import { linesOfDocument } from '../ingest/parse/json-lines.ts'
+import { beginningOf } from '../shared/beginning-of.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { ApiError } from '../shared/errors/errors.ts'
 
@@ -82,7 +83,7 @@ const noColumns: Columns = new Map()
 function note({ columns, found }: Kept, { body, framing }: Events): void {
   for (const { name, keys, typeText } of columnsIn(body, framing)) {
     if (found.size >= columnsMax) return
-    if (!columns.some((column) => takes(column, keys))) found.set(name.slice(0, nameCharsMax), typeText)
+    if (!columns.some((column) => takes(column, keys))) found.set(beginningOf(name, nameCharsMax), typeText)
   }
 }
 

@@ -1,6 +1,7 @@
 import { errorFields } from '../observe/error-fields.ts'
 import type { LogFields } from '../observe/logger.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
+import { shortenedText } from '../shared/beginning-of.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { JobEvent } from './job-states.ts'
 import type { Job } from './jobs.types.ts'
@@ -47,5 +48,5 @@ function quotesOf(told: readonly ApiError[]): Job['errorQuotes'] {
 }
 
 function shortened(message: string): string {
-  return message.length <= errorCharsMax ? message : `${message.slice(0, errorCharsMax)}…`
+  return shortenedText(message, errorCharsMax)
 }

@@ -1,5 +1,6 @@
 // Notifications in words: which limit, whose, how much is used, when there is room again, what to do.
 
+import { shortenedText } from '../shared/beginning-of.ts'
 import { formatBytes } from '../shared/bytes.ts'
 import type { Notification } from './notification.types.ts'
 
@@ -79,5 +80,5 @@ function windowText(seconds: number): string {
 function shownName(name: string): string {
   // A name is as a caller sent it, and must not bring lines of its own.
   const line = name.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
-  return line.length <= nameCharsMax ? line : `${line.slice(0, nameCharsMax)}…`
+  return shortenedText(line, nameCharsMax)
 }

@@ -1,3 +1,5 @@
+import { beginningOf } from '../shared/beginning-of.ts'
+
 /**
  * Keeps tokens out of the log, however they came into an entry: what a text holds is judged by what it decodes to.
  *
@@ -88,7 +90,7 @@ const wholeToken = /(?<![A-Za-z0-9])(?:p\.eyJ[A-Za-z0-9_-]{4,}|eyJ[A-Za-z0-9_-]{
 
 /** The beginning of a text, without what may be the beginning of a token at its end. */
 export function cutText(text: string, charsMax: number): string {
-  return text.length <= charsMax ? text : `${text.slice(0, charsMax).replace(lastWord, '')}…`
+  return text.length <= charsMax ? text : `${beginningOf(text, charsMax).replace(lastWord, '')}…`
 }
 
 /** A shorter text would blank words of the log; no token is as short. */

@@ -1,4 +1,5 @@
 import type { RequestRecord } from '../observe/work-recorder.types.ts'
+import { numberWithin } from './row-line.ts'
 
 interface Totals {
   readonly date: string
@@ -17,13 +18,13 @@ const durationsMax = 20_000
 
 /** Requests added up by day and pipe, between two flushes. */
 export class PipeTotals {
-  readonly #give: (line: string) => void
+  readonly #give: (row: Readonly<Record<string, unknown>>) => void
   readonly #byPipe = new Map<string, Totals>()
   #durationCount = 0
   #day = { date: '', endMs: 0 }
 
-  /** @param give takes each line of JSON, with the fields that the table is filled from. */
-  constructor(give: (line: string) => void) {
+  /** @param give takes each row, with the fields that the table is filled from. */
+  constructor(give: (row: Readonly<Record<string, unknown>>) => void) {
     this.#give = give
   }
 
@@ -34,7 +35,7 @@ export class PipeTotals {
     this.#byPipe.set(key, totals)
     totals.viewCount += 1
     if (error !== null) totals.errorCount += 1
-    totals.durationsMs.push(Math.round(durationMs * 100) / 100)
+    totals.durationsMs.push(numberWithin('Float64', Math.round(durationMs * 100) / 100))
     totals.readBytes += readBytes
     totals.readRows += readRows
     this.#durationCount += 1
@@ -52,18 +53,16 @@ export class PipeTotals {
       readBytes,
       readRows,
     } of this.#byPipe.values())
-      this.#give(
-        JSON.stringify({
-          date,
-          pipe_id: pipeId,
-          pipe_name: pipeName,
-          view_count: viewCount,
-          error_count: errorCount,
-          durations: durationsMs,
-          read_bytes_sum: readBytes,
-          read_rows_sum: readRows,
-        }),
-      )
+      this.#give({
+        date,
+        pipe_id: pipeId,
+        pipe_name: pipeName,
+        view_count: viewCount,
+        error_count: errorCount,
+        durations: durationsMs,
+        read_bytes_sum: readBytes,
+        read_rows_sum: readRows,
+      })
     this.#byPipe.clear()
     this.#durationCount = 0
   }
@@ -72,7 +71,7 @@ export class PipeTotals {
   #dateOf(atMs: number): string {
     const { date, endMs } = this.#day
     if (atMs < endMs && atMs >= endMs - dayMs) return date
-    const day = Math.floor(atMs / dayMs)
+    const day = numberWithin('Date', Math.floor(atMs / dayMs))
     this.#day = { date: new Date(day * dayMs).toISOString().slice(0, 10), endMs: (day + 1) * dayMs }
     return this.#day.date
   }

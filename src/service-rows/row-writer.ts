@@ -3,7 +3,9 @@
  *
  * - They are bounded in memory, those of an INSERT under way among them. What comes beyond is dropped and counted: nobody waits.
  * - One INSERT runs at a time. A batch that fails because of the state of the engine is kept and comes again under its token,
- *   which stores it once; one that is refused, or fails again and again, is dropped.
+ *   which stores it once; one that fails again and again is dropped.
+ * - The engine refuses a batch as a whole, also for one row. Such a batch is halved until the rows that are refused are alone and are
+ *   dropped: they must not cost the rows of other callers.
  */
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
@@ -37,15 +39,24 @@ interface Gathered {
   byteCount: number
 }
 
-interface Batch extends ServiceRowBatch {
-  readonly rowCount: number
+interface Batch extends Omit<ServiceRowBatch, 'lines'> {
+  readonly lines: readonly string[]
   readonly byteCount: number
   tries: number
+  /** Of all that was halved out of one batch. */
+  readonly refusals: Refusals
+}
+
+interface Refusals {
+  count: number
+  isTold: boolean
 }
 
 /** A batch has about so many bytes at most. */
 const batchBytesMax = 512 * 1024
 const triesMax = 20
+/** Enough to find some rows among thousands; where more are refused, it is the table that takes none. */
+const refusalsMax = 200
 /** Drops are told so often at most. */
 const toldIntervalMs = 60_000
 
@@ -54,7 +65,8 @@ export class RowWriter {
   readonly #deps: RowWriterDeps
   readonly #gathered = new Map<ServiceTableName, Gathered>()
   #byteCount = 0
-  #held: Batch | null = null
+  /** What the engine has not taken yet, in order: one batch, or what it was halved into. */
+  #held: readonly Batch[] = []
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | null = null
   #isAsked = false
@@ -75,7 +87,7 @@ export class RowWriter {
 
   /** Takes a row, as a line of JSON without its line feed; one for which there is no room is dropped. */
   add(table: ServiceTableName, line: string): void {
-    const byteCount = Buffer.byteLength(line) + 1
+    const byteCount = bytesOf(line)
     if (this.#isClosed || this.#byteCount + byteCount > this.#options.bytesMax) {
       this.#drop(1)
       return
@@ -102,7 +114,7 @@ export class RowWriter {
     this.#isAsked = this.#flushing !== null
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = null
-      if (!this.#isClosed && (this.#isAsked || this.#held !== null || this.#gathered.size > 0)) this.wake()
+      if (!this.#isClosed && (this.#isAsked || this.#held.length > 0 || this.#gathered.size > 0)) this.wake()
     })
     return this.#flushing
   }
@@ -116,7 +128,7 @@ export class RowWriter {
     await within(timeMaxMs, ended())
     this.#isClosed = true
     clearTimeout(this.#timer)
-    const left = [...this.#gathered.values()].reduce((sum, { lines }) => sum + lines.length, this.#held?.rowCount ?? 0)
+    const left = [...this.#gathered.values(), ...this.#held].reduce((sum, { lines }) => sum + lines.length, 0)
     if (left > 0) this.#drop(left)
     this.#tellDropped()
   }
@@ -127,37 +139,58 @@ export class RowWriter {
     this.#deps.beforeFlush()
     for (;;) {
       if (!this.#deps.isReady()) return
-      const batch = this.#held ?? this.#take()
-      if (batch === null) return
-      this.#held = batch
-      if (!(await this.#insert(batch))) return
-      this.#held = null
-      this.#byteCount -= batch.byteCount
+      if (this.#held.length === 0) this.#take()
+      const [batch, ...others] = this.#held
+      if (batch === undefined) return
+      const left = await this.#insert(batch)
+      if (left === null) return
+      this.#held = [...left, ...others]
+      this.#byteCount -= batch.byteCount - byteCountOf(left)
     }
   }
 
-  /** Whether the batch is done with, stored or dropped. */
-  async #insert(batch: Batch): Promise<boolean> {
-    const { insert, mayRepeat, logger } = this.#deps
+  /** What of the batch is to be inserted in its place: nothing where it is stored or dropped. Null for all of it, later. */
+  async #insert(batch: Batch): Promise<readonly Batch[] | null> {
+    const { table, lines, token, refusals } = batch
     try {
-      await insert(batch)
+      await this.#deps.insert({ table, lines: lines.join('\n'), token })
+      return []
     } catch (err) {
       batch.tries += 1
-      if (batch.tries < triesMax && mayRepeat(err)) return false
-      logger.warn({ err, table: batch.table }, 'Rows of a service data source could not be stored.')
-      this.#drop(batch.rowCount)
+      const mayRepeat = this.#deps.mayRepeat(err)
+      if (mayRepeat && batch.tries < triesMax) return null
+      refusals.count += 1
+      if (!mayRepeat && lines.length > 1 && refusals.count < refusalsMax) return this.#halves(batch)
+      this.#tellRefused(err, batch)
+      this.#drop(lines.length)
+      return []
     }
-    return true
   }
 
-  #take(): Batch | null {
+  /** Once for all that was halved out of one batch. */
+  #tellRefused(err: unknown, { table, refusals }: Batch): void {
+    if (refusals.isTold) return
+    refusals.isTold = true
+    this.#deps.logger.warn({ err, table }, 'Rows of a service data source could not be stored.')
+  }
+
+  #halves({ table, lines, refusals }: Batch): readonly Batch[] {
+    const middle = Math.ceil(lines.length / 2)
+    return [lines.slice(0, middle), lines.slice(middle)].map((half) => this.#batchOf(table, half, refusals))
+  }
+
+  #take(): void {
     const [first] = this.#gathered
-    if (first === undefined) return null
-    const [table, { lines, byteCount }] = first
+    if (first === undefined) return
+    const [table, { lines }] = first
     assert(lines.length > 0, 'a table that is waited for has rows')
     this.#gathered.delete(table)
-    const token = this.#deps.createToken()
-    return { table, lines: lines.join('\n'), token, rowCount: lines.length, byteCount, tries: 0 }
+    this.#held = [this.#batchOf(table, lines, { count: 0, isTold: false })]
+  }
+
+  #batchOf(table: ServiceTableName, lines: readonly string[], refusals: Refusals): Batch {
+    const byteCount = lines.reduce((sum, line) => sum + bytesOf(line), 0)
+    return { table, lines, token: this.#deps.createToken(), byteCount, tries: 0, refusals }
   }
 
   #gatheredFor(table: ServiceTableName): Gathered {
@@ -180,4 +213,13 @@ export class RowWriter {
     this.#deps.logger.warn({ rowCount: this.#untoldCount }, 'Rows of service data sources were dropped.')
     this.#untoldCount = 0
   }
+}
+
+/** With its line feed. */
+function bytesOf(line: string): number {
+  return Buffer.byteLength(line) + 1
+}
+
+function byteCountOf(batches: readonly Batch[]): number {
+  return batches.reduce((sum, { byteCount }) => sum + byteCount, 0)
 }

@@ -11,6 +11,7 @@ import type {
 } from '../observe/work-recorder.types.ts'
 import type { ServiceTableName } from '../store/sql/service-tables.ts'
 import { PipeTotals } from './pipe-totals.ts'
+import { rowLine } from './row-line.ts'
 import type { RowWriter } from './row-writer.ts'
 
 const urlCharsMax = 4_000
@@ -34,7 +35,7 @@ export class ServiceRecorder implements WorkRecorder {
   constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Pick<LogSecrets, 'cleanValue'>) {
     this.#writer = writer
     this.#secrets = secrets
-    this.#totals = new PipeTotals((line) => writer.add('pipe_stats', line))
+    this.#totals = new PipeTotals((row) => this.#write('pipe_stats', row))
   }
 
   get droppedCount(): number {
@@ -189,7 +190,7 @@ export class ServiceRecorder implements WorkRecorder {
   }
 
   #write(table: ServiceTableName, row: Readonly<Record<string, unknown>>): void {
-    this.#writer.add(table, JSON.stringify(row))
+    this.#writer.add(table, rowLine(table, row))
   }
 
   /** What is too long to be kept is left out as a whole: half of it could not be read. */
@@ -200,7 +201,7 @@ export class ServiceRecorder implements WorkRecorder {
   }
 
   #parameters(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
-    const told: Record<string, string> = {}
+    const told = new Map<string, string>()
     let count = 0
     for (const name in given) {
       if (name === 'token') continue
@@ -208,9 +209,9 @@ export class ServiceRecorder implements WorkRecorder {
       if (count > parametersMax) break
       const value = given[name]
       const text = Array.isArray(value) ? value.join(',') : String(value)
-      told[this.#clean(name, nameCharsMax)] = secretName.test(name) ? redactedText : this.#clean(text, valueCharsMax)
+      told.set(this.#clean(name, nameCharsMax), secretName.test(name) ? redactedText : this.#clean(text, valueCharsMax))
     }
-    return told
+    return Object.fromEntries(told)
   }
 
   #clean(text: string, charsMax: number): string {

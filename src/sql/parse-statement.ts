@@ -5,6 +5,7 @@ import { parsedOf } from '../schema/syntax/parse-expression.ts'
 import type { ParsedQuery } from '../schema/syntax/parsed-query.types.ts'
 import { SqlCursor } from '../schema/syntax/sql-cursor.ts'
 import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import { beginningOf } from '../shared/beginning-of.ts'
 import { didYouMean } from '../shared/nearest-name.ts'
 import { grammar, parseQuery, parseSettings } from './query-parser.ts'
 
@@ -31,7 +32,7 @@ function checkStatement(cursor: SqlCursor, sql: string): void {
   let ahead = 0
   while (cursor.is('(', ahead)) ahead += 1
   if (startsQuery(cursor, ahead)) return
-  const near = sql.slice(cursor.peek(ahead).offset).slice(0, 40)
+  const near = beginningOf(sql.slice(cursor.peek(ahead).offset), 40)
   throw new SqlFault(`Syntax error near "${near}": only SELECT statements are supported`, {
     hint: statementAdvice(near),
   })

@@ -1,6 +1,7 @@
 // The one place where values become SQL. Whatever comes from a parameter leaves it as a whole literal or a whole quoted
 // identifier, so that no value can be read as anything but a value.
 
+import { beginningOf } from '../shared/beginning-of.ts'
 import { noValueText } from '../shared/no-value.ts'
 import { templateFault } from './template-error.ts'
 import { floatText, SequenceValue, SqlText, TypedNumber, textOf, typeName, type Value } from './values.ts'
@@ -72,7 +73,7 @@ export function numberText(value: bigint | number): string {
  */
 export function printedValue(value: Value, source: string): SqlText {
   if (value === null) {
-    const shown = source.length > 20 ? `${source.slice(0, 20)}...` : source
+    const shown = source.length > 20 ? `${beginningOf(source, 20)}...` : source
     throw templateFault(`expression "${shown}" evaluated to null`)
   }
   if (value instanceof SqlText) return value
@@ -84,7 +85,7 @@ export function printedValue(value: Value, source: string): SqlText {
     return new SqlText(textOf(value))
   }
   if (typeName(value) === 'PlaceHolder') return new SqlText(quoteText(noValueText), noValueText)
-  throw templateFault(`expression "${source.slice(0, 20)}" evaluated to an object, which cannot be printed`)
+  throw templateFault(`expression "${beginningOf(source, 20)}" evaluated to an object, which cannot be printed`)
 }
 
 /** `[1,2]`, `['a','b']`: the elements were judged by their type. */

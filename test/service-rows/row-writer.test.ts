@@ -10,13 +10,18 @@ interface Engine {
   readonly warnings: string[]
   /** What each INSERT does, in order; those behind the last succeed. */
   outcomes: (() => Promise<void>)[]
+  /** Refuses each batch that has such a row. */
+  refused: RegExp | null
   isReady: boolean
   beforeFlush: () => void
 }
 
 function openWriter({ bytesMax = 1_000 } = {}): { readonly writer: RowWriter; readonly engine: Engine } {
   let tokenCount = 0
-  const engine: Engine = { batches: [], warnings: [], outcomes: [], isReady: true, beforeFlush: () => undefined }
+  const engine: Engine = {
+    ...{ batches: [], warnings: [], outcomes: [], refused: null },
+    ...{ isReady: true, beforeFlush: () => undefined },
+  }
   const writer = new RowWriter(
     // Tests flush by themselves.
     { flushIntervalMs: 600_000, bytesMax },
@@ -24,6 +29,7 @@ function openWriter({ bytesMax = 1_000 } = {}): { readonly writer: RowWriter; re
       insert: async (batch) => {
         engine.batches.push({ ...batch })
         await engine.outcomes.shift()?.()
+        if (engine.refused?.test(batch.lines) === true) throw new Error('Cannot parse input')
       },
       mayRepeat: (thrown) => thrown instanceof PassingError,
       isReady: () => engine.isReady,
@@ -109,6 +115,77 @@ t.test('a batch that fails for the state of the engine comes again under its tok
     ['jobs_log', '{"a":2}', 'token-2'],
   ])
   t.equal(writer.droppedCount, 0)
+})
+
+t.test('a row that is refused costs no other row, wherever it stands', async (t) => {
+  for (const refusedRows of [[0], [3], [7], [0, 7], [2, 3, 4]]) {
+    const { writer, engine } = openWriter()
+    engine.refused = /bad/
+    for (let row = 0; row < 8; row += 1) writer.add('jobs_log', refusedRows.includes(row) ? `bad ${row}` : `row ${row}`)
+    writer.add('block_log', 'of another table')
+    await writer.flush()
+    await writer.flush()
+    const kept = engine.batches.filter(({ lines }) => !lines.includes('bad'))
+    t.strictSame(
+      kept.flatMap(({ lines }) => lines.split('\n')),
+      [
+        ...[0, 1, 2, 3, 4, 5, 6, 7].flatMap((row) => (refusedRows.includes(row) ? [] : [`row ${row}`])),
+        'of another table',
+      ],
+      `rows ${refusedRows.join()}`,
+    )
+    const tokens = engine.batches.map(({ token }) => token)
+    t.equal(new Set(tokens).size, tokens.length, 'each half has a token of its own')
+    t.equal(writer.droppedCount, refusedRows.length)
+    const told = engine.warnings.filter((warning) => warning.startsWith('Rows of a service data source could not'))
+    t.equal(told.length, 1)
+    // Room is given back for all of them.
+    for (let row = 0; row < 100; row += 1) writer.add('jobs_log', '123456789')
+    t.equal(writer.droppedCount, refusedRows.length)
+  }
+})
+
+t.test(
+  'a half that the engine cannot take now comes again under its token, and none of the others twice',
+  async (t) => {
+    const { writer, engine } = openWriter()
+    engine.refused = /bad/
+    for (const row of ['bad', 'a', 'b', 'c']) writer.add('jobs_log', row)
+    const succeeds = (): Promise<void> => Promise.resolve()
+    // All of them, the first half, `bad`, `a`, the second half.
+    engine.outcomes = [succeeds, succeeds, succeeds, succeeds, fails(new PassingError('it starts again'))]
+    await writer.flush()
+    await writer.flush()
+    t.strictSame(
+      told(engine).map(([, lines, token]) => `${lines?.replaceAll('\n', ' ')} ${token}`),
+      ['bad a b c token-1', 'bad a token-2', 'bad token-4', 'a token-5', 'b c token-3', 'b c token-3'],
+    )
+    t.equal(writer.droppedCount, 1)
+  },
+)
+
+t.test('halves that are left at the close are dropped and counted', async (t) => {
+  const { writer, engine } = openWriter()
+  engine.refused = /bad/
+  for (const row of ['a', 'b', 'bad', 'c']) writer.add('jobs_log', row)
+  const succeeds = (): Promise<void> => Promise.resolve()
+  engine.outcomes = [succeeds, ...Array.from({ length: 9 }, () => fails(new PassingError('it starts again')))]
+  await writer.flush()
+  await writer.close(1_000)
+  t.equal(writer.droppedCount, 4)
+})
+
+t.test('a table that takes no row is asked some hundred times for a batch, not for each row', async (t) => {
+  const { writer, engine } = openWriter({ bytesMax: 100_000 })
+  engine.refused = /row/
+  for (let row = 0; row < 5_000; row += 1) writer.add('jobs_log', `row ${row}`)
+  await writer.flush()
+  t.equal(writer.droppedCount, 5_000)
+  t.ok(engine.batches.length > 100)
+  t.ok(engine.batches.length <= 420, `${engine.batches.length} INSERTs`)
+  writer.add('jobs_log', 'taken')
+  await writer.flush()
+  t.equal(engine.batches.at(-1)?.lines, 'taken')
 })
 
 t.test('a batch that is refused is dropped, and so is one that fails twenty times', async (t) => {

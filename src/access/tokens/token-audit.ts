@@ -9,6 +9,7 @@ import {
   readStringOrNull,
   readStrings,
 } from '../../catalog/record-fields.ts'
+import { shortenedText } from '../../shared/beginning-of.ts'
 import type { LoadedWrite } from '../../storage/loaded-records.ts'
 import type { Scope } from '../scopes/scope.types.ts'
 import type { StaticToken, TokenAction, TokenAuditLine, TokenEditor } from './token.types.ts'
@@ -88,7 +89,7 @@ export function auditLineOf({ at, editor, action, token, changedFields }: Audite
 function shownScope({ spelling, resource, filter }: Scope): string {
   const name = resource === null ? '' : `:${resource.kind === 'future' ? resource.name : resource.id}`
   const text = `${spelling}${name}${filter === null ? '' : `:${filter}`}`
-  return text.length <= scopeLengthMax ? text : `${text.slice(0, scopeLengthMax)}…`
+  return shortenedText(text, scopeLengthMax)
 }
 
 function decodeLine(key: string, record: unknown): TokenAuditLine {

@@ -1,5 +1,6 @@
 // What a token may be.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { Scope } from '../scopes/scope.types.ts'
 
@@ -12,7 +13,7 @@ export const filtersPerTokenMax = 100
 /** @throws NAME_INVALID (400) */
 export function checkTokenName(name: string): void {
   const refuse = (reason: string): never => {
-    throw errors.NAME_INVALID({ name: name.slice(0, nameLengthMax), reason })
+    throw errors.NAME_INVALID({ name: beginningOf(name, nameLengthMax), reason })
   }
   if (name.length > nameLengthMax) refuse(`it is longer than ${nameLengthMax} characters`)
   if (name.trim() === '') refuse('it is empty')

@@ -8,6 +8,7 @@
 
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
 import { valueTypeOf } from '../../schema/types/column-type.ts'
+import { shortenedText } from '../../shared/beginning-of.ts'
 import { createCoercion } from '../coercion/coercion.ts'
 import type { CsvCell } from './csv-cells.ts'
 
@@ -107,5 +108,5 @@ const nameCharsMax = 60
 
 function nameOf({ text }: CsvCell): string {
   const name = text.trim()
-  return name.length > nameCharsMax ? `${name.slice(0, nameCharsMax)}…` : name
+  return shortenedText(name, nameCharsMax)
 }

@@ -6,6 +6,7 @@ import type { ColumnDefinition } from '../../schema/columns/column-definition.ty
 import { formatSchema } from '../../schema/columns/schema-parser.ts'
 import { readKeyItems } from '../../schema/engines/engine-expression.ts'
 import { isNullable, parseColumnType } from '../../schema/types/column-type.ts'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { QuarantineGroupRow, Quarantines } from '../../store/quarantines.types.ts'
 import type { QuarantineGroup, QuarantineSummary, TypeSuggestion } from './quarantine.types.ts'
@@ -60,7 +61,7 @@ function valuesOf({ column, texts, missingCount }: QuarantineGroupRow): readonly
 }
 
 function cut(text: string | null): string | null {
-  return text === null ? null : text.slice(0, sampleLengthMax)
+  return text === null ? null : beginningOf(text, sampleLengthMax)
 }
 
 function suggestionOf(row: QuarantineGroupRow, dataSource: DataSource): TypeSuggestion | null {

@@ -2,6 +2,7 @@
 // reads a header that it does not know.
 
 import type { FastifyReply } from 'fastify'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { nearestName } from '../../shared/nearest-name.ts'
 
 const warningsMax = 5
@@ -42,7 +43,7 @@ export function warnOfUnknown(
       // `sorting_key` as ClickHouse calls it, and `delimiter`.
       const near = nearestName(name, known) ?? known.find((one) => one.endsWith(`_${name}`))
       const advice = near === undefined ? '' : `; did you mean '${near}'?`
-      return `${what} '${name.slice(0, nameCharsMax)}' is not known${advice}`
+      return `${what} '${beginningOf(name, nameCharsMax)}' is not known${advice}`
     }),
   )
 }

@@ -7,6 +7,7 @@ import { formatOfName } from '../../imports/first-bytes.ts'
 import type { ImportSource } from '../../imports/imports.types.ts'
 import { SourceBody } from '../../imports/source-body.ts'
 import type { ImportFormat } from '../../ingest/ingest.types.ts'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { JoinedChunks } from '../../shared/joined-chunks.ts'
 import type { FormLimits } from '../http.types.ts'
@@ -178,7 +179,7 @@ function fieldRows(fields: readonly Field[]): ImportSource | null {
   if (unknown !== undefined) {
     const advice = 'send the rows as the body, or encode them (curl --data-urlencode)'
     throw errors.REQUEST_INVALID({
-      reason: `the form has a field "${unknown.slice(0, 50)}", which is not a parameter; ${advice}`,
+      reason: `the form has a field "${beginningOf(unknown, 50)}", which is not a parameter; ${advice}`,
     })
   }
   const body = new SourceBody(Readable.from([Buffer.from(text)]))

@@ -5,6 +5,7 @@ import type { NewColumns } from '../../datasources/new-columns.ts'
 import { refuseJoins } from '../../datasources/refuse-joins.ts'
 import { rowMistake } from '../../guess/row-mistake.ts'
 import type { EventsOutcome, EventsRequest } from '../../ingest/ingest.types.ts'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { nearestName } from '../../shared/nearest-name.ts'
 import type { FormLimits, HttpDeps, HttpOptions } from '../http.types.ts'
@@ -101,7 +102,7 @@ function readIdempotencyKey({ headers }: FastifyRequest): string | null {
   if (key === undefined || key === '') return null
   if (key.length <= idempotencyKeyCharsMax) return key
   const expected = `at most ${idempotencyKeyCharsMax} characters`
-  throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: key.slice(0, 100), expected })
+  throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: beginningOf(key, 100), expected })
 }
 
 /** Answers count, and clients know their fields exactly: a header says where the reasons are, and what is plainly wrong. */

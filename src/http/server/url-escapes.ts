@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { errors } from '../../shared/errors/errors.ts'
 
 /**
@@ -21,7 +22,7 @@ function checkEscapes(query: string): void {
   const pair = query.split('&').find((part) => !isDecodable(part)) ?? ''
   const [name = ''] = pair.split('=')
   throw errors.REQUEST_INVALID({
-    reason: `the parameter '${name.slice(0, 60)}' has an escape in the URL that is not UTF-8: write %25 for a '%'`,
+    reason: `the parameter '${beginningOf(name, 60)}' has an escape in the URL that is not UTF-8: write %25 for a '%'`,
   })
 }
 

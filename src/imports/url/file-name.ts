@@ -1,3 +1,4 @@
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { decodedText } from './url-place.ts'
 
 const nameCharsMax = 255
@@ -20,7 +21,7 @@ export function fileNameOf({ given, last, first }: NamePlaces): string {
     ...(given === null ? [] : [baseName(given)]),
     ...[last, first].map(({ pathname }) => baseName(decodedText(pathname))),
   ]
-  return (names.find((name) => /\.[^.]+$/.test(name)) ?? names[0] ?? '').slice(0, nameCharsMax)
+  return beginningOf(names.find((name) => /\.[^.]+$/.test(name)) ?? names[0] ?? '', nameCharsMax)
 }
 
 function baseName(path: string): string {

@@ -1,3 +1,5 @@
+import { shortenedText } from '../../shared/beginning-of.ts'
+
 const placeCharsMax = 300
 
 /**
@@ -6,7 +8,7 @@ const placeCharsMax = 300
  */
 export function urlPlace({ protocol, host, pathname }: URL): string {
   const place = `${protocol}//${host}${pathname}`
-  return place.length <= placeCharsMax ? place : `${place.slice(0, placeCharsMax)}…`
+  return shortenedText(place, placeCharsMax)
 }
 
 /** A part of a URL, percent-decoded where that gives a text. */

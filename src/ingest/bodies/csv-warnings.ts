@@ -4,6 +4,7 @@ import { isHeaderOver } from '../../guess/csv-guess.ts'
 import { type GuessedDialect, guessDialect, readSample, type SampleRecord } from '../../guess/csv-sample.ts'
 import type { SampleBytes } from '../../guess/sample.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { listText } from '../../shared/list-text.ts'
 import type { CsvRules } from '../ingest.types.ts'
 import { oneLineAdvice } from './csv-header-words.ts'
@@ -25,7 +26,7 @@ const nameCharsMax = 40
 /** Sentences about a header that names no column, and about a delimiter that cuts the rows at other places. */
 export function csvWarnings(csv: AppendedCsv): readonly string[] {
   if (isOneLine(csv)) return [`${oneLineAdvice}. It was taken for one record.`]
-  const start = beginningOf(csv.sample)
+  const start = firstBytesOf(csv.sample)
   const records = readSample(start, csv.dialect, recordsMax)
   const delimiter = delimiterWarning({ ...csv, sample: start }, records)
   if (delimiter !== null) return [delimiter]
@@ -42,7 +43,7 @@ function titleWarning({ given, columns }: AppendedCsv, [first, ...rows]: readonl
 }
 
 function shownNames(names: readonly string[]): string {
-  const told = names.slice(0, namesMax).map((name) => `"${name.slice(0, nameCharsMax)}"`)
+  const told = names.slice(0, namesMax).map((name) => `"${beginningOf(name, nameCharsMax)}"`)
   return `${listText(told)}${names.length > namesMax ? ' …' : ''}`
 }
 
@@ -54,7 +55,7 @@ function isOneLine({ sample: { bytes, isWhole }, given }: AppendedCsv): boolean 
 
 const lineFeed = 0x0a
 
-function beginningOf({ bytes, isWhole }: SampleBytes): SampleBytes {
+function firstBytesOf({ bytes, isWhole }: SampleBytes): SampleBytes {
   return bytes.length <= sampleBytes ? { bytes, isWhole } : { bytes: bytes.subarray(0, sampleBytes), isWhole: false }
 }
 
@@ -103,6 +104,6 @@ function headerWarning({ given, columns }: AppendedCsv, records: readonly Sample
 }
 
 function columnsText(columns: readonly ColumnDefinition[]): string {
-  const names = columns.slice(0, namesMax).map(({ name }) => name.slice(0, nameCharsMax))
+  const names = columns.slice(0, namesMax).map(({ name }) => beginningOf(name, nameCharsMax))
   return `${names.join(', ')}${columns.length > namesMax ? ', …' : ''}`
 }

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { didYouMean } from '../../shared/nearest-name.ts'
 import { TextError } from '../../shared/text-error.ts'
 import type { TextToken } from '../syntax/text-tokens.ts'
@@ -55,7 +56,7 @@ function checkName({ text, offset }: TextToken): void {
   const allowed =
     'a table sets how its rows are laid out, merged and dropped, as with index_granularity or ttl_only_drop_parts'
   const advice = didYouMean(text, [...tableSettings, ...joinSettings])
-  throw new TextError({ reason: `engine_settings cannot set '${text.slice(0, 100)}': ${allowed}`, offset, advice })
+  throw new TextError({ reason: `engine_settings cannot set '${beginningOf(text, 100)}': ${allowed}`, offset, advice })
 }
 
 function readSettings(text: string, check: (name: TextToken) => void): readonly EngineSetting[] {

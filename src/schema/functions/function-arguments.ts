@@ -6,6 +6,7 @@
 // and LIKE, JSON paths, formats of other times and `format()`, names of elements and subcolumns, ciphers, charsets, tokenizers, and
 // the queries of formatQuery() and its like, which are parsed and never run.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import { constantText } from '../syntax/constant-text.ts'
 import type { FunctionUse, ParsedQuery, TokenRange } from '../syntax/parsed-query.types.ts'
@@ -146,7 +147,7 @@ function checkWhole(text: string, take: (cursor: SqlCursor) => void): void {
 function checkAggregate(text: string): void {
   checkWhole(text, (cursor) => {
     const name = cursor.takeName('an aggregate function')
-    if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is not a known aggregate function`)
+    if (!isAllowedAggregate(name)) throw new SqlFault(`'${beginningOf(name, 60)}' is not a known aggregate function`)
     takeParameters(cursor)
   })
 }
@@ -170,7 +171,7 @@ const plainFormats =
   /^(?:CSV|JSON|Markdown|MD|NDJSON|Pretty|Raw|RowBinary|SQLInsert|TabSeparated|TSKV|TSV|Values|Vertical|XML)\w*$/i
 
 function checkFormat(text: string): void {
-  if (!plainFormats.test(text)) throw new SqlFault(`'${text.slice(0, 60)}' is not a known text format of rows`)
+  if (!plainFormats.test(text)) throw new SqlFault(`'${beginningOf(text, 60)}' is not a known text format of rows`)
 }
 
 /** Letters between single quotes stand for themselves. A quote that is not closed is refused by the engine. */

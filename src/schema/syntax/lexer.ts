@@ -6,6 +6,7 @@
 // What leaves this file is emitted again token by token, so the engine never sees a comment (chDB acts on some of them),
 // nor any character outside of strings and quoted names that this file has not understood.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { characterClass, classOf, endOfQuoted, endOfWord, type ScanRules, skipBlanks } from './scanner.ts'
 import { SqlFault, toSqlError } from './sql-fault.ts'
@@ -107,7 +108,7 @@ function endOfHeredoc(sql: string, start: number): number {
   const tag = heredocTag(sql, start)
   if (tag === null) throw new SqlFault(refusalOf(sql, start), { offset: start })
   const end = sql.indexOf(tag, start + tag.length)
-  if (end < 0) throw new SqlFault(`the heredoc ${tag.slice(0, 20)} is not closed`, { offset: start })
+  if (end < 0) throw new SqlFault(`the heredoc ${beginningOf(tag, 20)} is not closed`, { offset: start })
   return end + tag.length
 }
 

@@ -3,6 +3,7 @@
 // Parsers never go back: each token is taken once, and a look ahead is bounded, so the work is linear in the length of the
 // text whatever that is. The budget of steps holds them to it.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { nestingMax } from './bracket-pairs.ts'
 import { caseEnds, IntervalReader } from './keyword-names.ts'
 import type {
@@ -183,7 +184,7 @@ export class SqlCursor {
   /** Refuses the token at the place. */
   refuse(reason: string): never {
     const token = this.tokens[this.index]
-    const found = token === undefined ? 'the end of the query' : `"${token.text.slice(0, 40)}"`
+    const found = token === undefined ? 'the end of the query' : `"${beginningOf(token.text, 40)}"`
     throw new SqlFault(`${reason}, found ${found}`, { offset: token?.offset ?? this.#endOffset })
   }
 }

@@ -3,6 +3,7 @@
 // The engine evaluates what stands in the brackets of some of them (parameters of aggregate functions, for one), so nothing
 // can stand there but what the grammar of that type has: types, names, literals and the functions of the allow list.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { isAllowedAggregate } from '../functions/function-policy.ts'
 import { checkZoneName } from '../time-zones/time-zone-names.ts'
 import type { SqlCursor } from './sql-cursor.ts'
@@ -71,7 +72,7 @@ function takeTypeName(cursor: SqlCursor, isInState: boolean): string {
   }
   if (isTypeName(name)) return name
   cursor.index -= 1
-  throw new SqlFault(`Unknown type '${name.slice(0, 60)}'`, { offset: cursor.peek().offset })
+  throw new SqlFault(`Unknown type '${beginningOf(name, 60)}'`, { offset: cursor.peek().offset })
 }
 
 type ArgumentsParser = (cursor: SqlCursor, isInState: boolean) => void
@@ -169,7 +170,7 @@ function takeAggregate(cursor: SqlCursor, isInState: boolean): void {
     cursor.expect(',')
   }
   const name = cursor.takeName('an aggregate function')
-  if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is not a known aggregate function`)
+  if (!isAllowedAggregate(name)) throw new SqlFault(`'${beginningOf(name, 60)}' is not a known aggregate function`)
   if (cursor.take('(')) {
     takeLiterals(cursor)
     cursor.expect(')')

@@ -1,6 +1,7 @@
 // The names of the engine's time zones, out of `system.time_zones`; `test/schema/time-zones/time-zones.test.ts` holds them to it. The engine
 // has their rules in itself. Any other name it takes for that of a file.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { noValueText } from '../../shared/no-value.ts'
 import { SqlFault } from '../syntax/sql-fault.ts'
 
@@ -99,5 +100,5 @@ export const timeZoneNames: ReadonlySet<string> = new Set(names.trim().split(/\s
  */
 export function checkZoneName(name: string): void {
   if (name === '' || name === noValueText || timeZoneNames.has(name)) return
-  throw new SqlFault(`Unknown time zone '${name.slice(0, 60)}': write a name such as 'UTC' or 'Europe/Berlin'`)
+  throw new SqlFault(`Unknown time zone '${beginningOf(name, 60)}': write a name such as 'UTC' or 'Europe/Berlin'`)
 }

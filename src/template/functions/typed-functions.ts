@@ -1,5 +1,6 @@
 // The functions that give a parameter its type: `Int32(x, 5)`, `Array(x, 'String')`.
 
+import { beginningOf } from '../../shared/beginning-of.ts'
 import { noValueText } from '../../shared/no-value.ts'
 import { JsonTextError, readJson } from '../json-text.ts'
 import { quoteIdentifier } from '../sql-escapes.ts'
@@ -201,7 +202,7 @@ function readJsonParameter(call: CallArguments): Value {
     return readJson(text)
   } catch (error) {
     if (!(error instanceof JsonTextError)) throw error
-    const shown = text.length > 16 ? `${text.slice(0, 16)}...` : text
+    const shown = text.length > 16 ? `${beginningOf(text, 16)}...` : text
     throw templateFault(`Error parsing JSON: '${shown}' - ${error.message}`)
   }
 }
