@@ -17,6 +17,7 @@ export const receiptOptions = {
     min: 1,
     max: 100_000,
     default: 1_000,
-    sentence: 'Queries that may wait for the rows of their receipts at once. Others that would have to wait get 503.',
+    sentence:
+      'Queries that may wait for the rows of their receipts at once, a quarter of them with one token. Others that would have to wait get 503.',
   },
 } as const satisfies Readonly<Record<string, OptionDefinition>>

@@ -5,7 +5,7 @@
  * 2. Who reads waits for a receipt only where the query reads its data source, or what views make of that: then for the rows, and not at
  *    all for a view that lacks them, which is told.
  * 3. The receipt of an import that runs as a job is about the rows that it has stored at its end.
- * 4. Waiting takes no memory but the request's own, and there is a bound of how many wait, and how long.
+ * 4. Waiting takes no memory but the request's own, and there is a bound of how many wait, in all and for one token, and how long.
  */
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSourceId } from '../catalog/data-source.types.ts'
@@ -38,9 +38,15 @@ interface ReceiptDeps {
   readonly clock: () => number
 }
 
-interface WaitBound {
-  readonly timeMaxMs: number
+/** Who asks for a query that is to wait. */
+export interface ReceiptWaiter {
+  /** Whose share of the waits it takes: an id of its token. */
+  readonly ownerId: string
   readonly signal: AbortSignal
+}
+
+interface WaitBound extends ReceiptWaiter {
+  readonly timeMaxMs: number
 }
 
 const underWay: ReadonlySet<Job['status']> = new Set(['waiting', 'working', 'cancelling'])
@@ -51,6 +57,9 @@ const unknownDataSource = parseDataSourceId(`t_${'0'.repeat(32)}`)
 function uuidOf(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
+
+/** What one token may have of the waits at once, so that others find places. */
+const ownerShare = 1 / 4
 
 /** Receipts that a request may send back at once. */
 export const receiptsMax = 32
@@ -68,6 +77,7 @@ export class Receipts {
   /** Of earlier processes. */
   readonly #others = new Map<string, ReceiptSeal>()
   #waitingCount = 0
+  readonly #waitingByOwner = new Map<string, number>()
 
   constructor(options: ReceiptOptions, deps: Omit<ReceiptDeps, 'settings'> & { readonly lives: ProcessLives }) {
     this.#options = options
@@ -109,12 +119,12 @@ export class Receipts {
   async untilQueryable(
     receipts: readonly SealedPlace[],
     tables: readonly string[],
-    signal: AbortSignal,
+    waiter: ReceiptWaiter,
   ): Promise<void> {
     const { clock } = this.#deps
     const endMs = clock() + this.#options.receiptWaitMaxMs
     const read = new Set(tables)
-    const bound = (): WaitBound => ({ timeMaxMs: Math.max(1, endMs - clock()), signal })
+    const bound = (): WaitBound => ({ timeMaxMs: Math.max(1, endMs - clock()), ...waiter })
     for (const receipt of receipts) {
       if (!this.#isFor(receipt, read)) continue
       const job = this.#jobOf(receipt)
@@ -161,7 +171,7 @@ export class Receipts {
   async #untilEnded({ id }: Job, bound: WaitBound): Promise<void> {
     const hasEnded = (): boolean => !underWay.has(this.#deps.jobs.find(id)?.status ?? 'done')
     if (hasEnded()) return
-    const isOver = await this.#asOneOfFew(() => this.#watchEnd(id, bound))
+    const isOver = await this.#asOneOfFew(bound, () => this.#watchEnd(id, bound))
     if (isOver) return
     bound.signal.throwIfAborted()
     throw this.#late('its import has not ended')
@@ -186,27 +196,40 @@ export class Receipts {
     })
   }
 
-  async #untilStored({ dataSourceId, place }: SealedPlace, { timeMaxMs, signal }: WaitBound): Promise<void> {
+  async #untilStored({ dataSourceId, place }: SealedPlace, bound: WaitBound): Promise<void> {
     const { ingest } = this.#deps
+    const { timeMaxMs, signal } = bound
     if (place === Number.POSITIVE_INFINITY || ingest.isLost(place)) {
       throw errors.RECEIPT_NOT_REACHED({ reason: 'its rows were lost with a part of the log', view: null })
     }
     if (ingest.isQueryable({ dataSourceId, place })) return
-    if (await this.#asOneOfFew(() => ingest.untilQueryable({ dataSourceId, place, timeMaxMs, signal }))) return
+    const wait = (): Promise<boolean> => ingest.untilQueryable({ dataSourceId, place, timeMaxMs, signal })
+    if (await this.#asOneOfFew(bound, wait)) return
     signal.throwIfAborted()
     throw this.#late('its rows could not be queried')
   }
 
-  async #asOneOfFew(wait: () => Promise<boolean>): Promise<boolean> {
-    if (this.#waitingCount >= this.#options.receiptWaitsMax) {
-      throw errors.RECEIPT_WAITS_TOO_MANY({ retryAfterSeconds: 1 })
+  async #asOneOfFew({ ownerId }: ReceiptWaiter, wait: () => Promise<boolean>): Promise<boolean> {
+    const { receiptWaitsMax } = this.#options
+    const ownerWaitsMax = Math.ceil(receiptWaitsMax * ownerShare)
+    const ownCount = this.#waitingByOwner.get(ownerId) ?? 0
+    if (ownCount >= ownerWaitsMax) throw errors.RECEIPT_WAITS_TOO_MANY({ ownerWaitsMax, retryAfterSeconds: 1 })
+    if (this.#waitingCount >= receiptWaitsMax) {
+      throw errors.RECEIPT_WAITS_TOO_MANY({ ownerWaitsMax: null, retryAfterSeconds: 1 })
     }
-    this.#waitingCount += 1
+    this.#countWait(ownerId, 1)
     try {
       return await wait()
     } finally {
-      this.#waitingCount -= 1
+      this.#countWait(ownerId, -1)
     }
+  }
+
+  #countWait(ownerId: string, change: 1 | -1): void {
+    this.#waitingCount += change
+    const count = (this.#waitingByOwner.get(ownerId) ?? 0) + change
+    if (count === 0) this.#waitingByOwner.delete(ownerId)
+    else this.#waitingByOwner.set(ownerId, count)
   }
 
   #late(what: string): Error {

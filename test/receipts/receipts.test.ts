@@ -63,7 +63,7 @@ function openDirectory() {
     },
   }
   const catalog = { find: (name: string) => (name === id ? dataSource(name) : undefined), listPipes: () => [] }
-  return async ({ place = 0, stored = Number.MAX_SAFE_INTEGER, lost = -1 }: Log = {}) => {
+  return async ({ place = 0, stored = Number.MAX_SAFE_INTEGER, lost = -1 }: Log = {}, receiptWaitsMax = 1) => {
     const waits: PlaceWait[] = []
     const ingest = {
       logPlace: place,
@@ -76,9 +76,9 @@ function openDirectory() {
     }
     const jobs = new TestJobs()
     const deps = { settings, catalog, ingest, jobs, behind: { of: () => [] }, clock: () => 0 }
-    const receipts = await openReceipts({ receiptWaitMaxMs: 500, receiptWaitsMax: 1 }, deps)
-    const until = (text: string, signal = new AbortController().signal): Promise<void> =>
-      receipts.untilQueryable(receipts.read([text]), [id], signal)
+    const receipts = await openReceipts({ receiptWaitMaxMs: 500, receiptWaitsMax }, deps)
+    const until = (text: string, signal = new AbortController().signal, ownerId = 'one'): Promise<void> =>
+      receipts.untilQueryable(receipts.read([text]), [id], { ownerId, signal })
     return { receipts, waits, until, jobs }
   }
 }
@@ -96,6 +96,34 @@ t.test('whoever leaves gives its place back', async (t) => {
     await t.rejects(waiting, /the client has left/)
     t.match(waits, { length: count })
     t.match(waits.at(-1), { dataSourceId: id, place: 5, timeMaxMs: 500 })
+  }
+})
+
+t.test('one token has a quarter of the waits, and others find places while it waits', async (t) => {
+  for (const [receiptWaitsMax, share, owners] of [
+    [8, 2, ['one', 'two', 'three', 'four']],
+    [5, 2, ['one', 'two']],
+    [1, 1, ['one']],
+  ] as const) {
+    const { receipts, until } = await openDirectory()({ stored: 4 }, receiptWaitsMax)
+    const text = receipts.textOf(id, 5)
+    const controller = new AbortController()
+    const { signal } = controller
+    const waiting: Promise<void>[] = []
+    for (const owner of owners) {
+      for (let count = 0; count < share; count += 1) waiting.push(until(text, signal, owner))
+      const message = `Too many queries with this token wait for the rows of their receipts, ${share} may at once; repeat the request later`
+      await t.rejects(until(text, signal, owner), { code: 'RECEIPT_WAITS_TOO_MANY', status: 503, message })
+    }
+    while (waiting.length < receiptWaitsMax) waiting.push(until(text, signal, `more ${waiting.length}`))
+    const message = 'Too many queries wait for the rows of their receipts; repeat the request later'
+    await t.rejects(until(text, signal, 'late'), { code: 'RECEIPT_WAITS_TOO_MANY', message })
+    controller.abort(new Error('the client has left'))
+    t.equal((await Promise.allSettled(waiting)).length, receiptWaitsMax)
+    const again = new AbortController()
+    const late = until(text, again.signal, 'one')
+    again.abort(new Error('and this one'))
+    await t.rejects(late, /and this one/)
   }
 })
 

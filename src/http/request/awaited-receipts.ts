@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Receipts } from '../../receipts/receipts.ts'
+import type { Receipts, ReceiptWaiter } from '../../receipts/receipts.ts'
 import type { Question } from './question.ts'
 
 export const receiptHeader = 'x-millrace-receipt'
@@ -15,12 +15,12 @@ export type UntilFresh = (tables: readonly string[]) => Promise<void>
 export function awaitedBy(
   request: FastifyRequest,
   question: Question,
-  { receipts, signal }: { readonly receipts: Pick<Receipts, 'read' | 'untilQueryable'>; readonly signal: AbortSignal },
+  { receipts, ...waiter }: { readonly receipts: Pick<Receipts, 'read' | 'untilQueryable'> } & ReceiptWaiter,
 ): UntilFresh | undefined {
   const texts = receiptTexts(request.headers[receiptHeader], question.texts('wait_until'))
   if (texts.length === 0) return undefined
   const read = receipts.read(texts)
-  return (tables) => receipts.untilQueryable(read, tables, signal)
+  return (tables) => receipts.untilQueryable(read, tables, waiter)
 }
 
 /** The receipts in a header, or several, and in parameters: each may have a list with commas. */

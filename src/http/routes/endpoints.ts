@@ -9,7 +9,7 @@ import { awaitedBy } from '../request/awaited-receipts.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf } from '../server/authorization.ts'
+import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { noteAsked } from '../server/request-records.ts'
@@ -40,7 +40,7 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
         settings: question.settings,
         readScope: readScopeOf(request),
         admit: (pipe: ControlledPipe) => takeIn(clusterControl, pipe, reply),
-        untilFresh: awaitedBy(request, question, { receipts, signal }),
+        untilFresh: awaitedBy(request, question, { receipts, ownerId: callerOf(request).makerId, signal }),
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))

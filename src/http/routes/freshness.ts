@@ -62,5 +62,5 @@ async function untilReached(request: FastifyRequest, reply: FastifyReply, { id, 
   if (read.some(({ dataSourceId }) => dataSourceId !== id)) {
     throw errors.RECEIPT_INVALID({ reason: 'it is of another Data Source' })
   }
-  await receipts.untilQueryable(read, [id], abortSignal(reply))
+  await receipts.untilQueryable(read, [id], { ownerId: callerOf(request).makerId, signal: abortSignal(reply) })
 }

@@ -42,7 +42,7 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
       parameters: question.parameters,
       settings: question.settings,
       readScope: readScopeOf(request),
-      untilFresh: awaitedBy(request, question, { receipts, signal }),
+      untilFresh: awaitedBy(request, question, { receipts, ownerId: callerOf(request).makerId, signal }),
       signal,
     }
     if (isForJob(question, reply)) {

@@ -24,10 +24,18 @@ export const receiptErrors = {
   }),
   RECEIPT_WAITS_TOO_MANY: define({
     status: 503,
-    when: 'As many queries as `receiptWaitsMax` wait for the rows of their receipts. Repeat the request later.',
-    message: () => 'Too many queries wait for the rows of their receipts; repeat the request later',
-    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    when: 'As many queries as `receiptWaitsMax` wait for the rows of their receipts, or a quarter of that many with this token. The text says which. Repeat the request later.',
+    message: ({ ownerWaitsMax }: WaitsTooMany) =>
+      ownerWaitsMax === null
+        ? 'Too many queries wait for the rows of their receipts; repeat the request later'
+        : `Too many queries with this token wait for the rows of their receipts, ${ownerWaitsMax} may at once; repeat the request later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: WaitsTooMany) => retryAfterSeconds,
   }),
+}
+
+interface WaitsTooMany extends RetryLater {
+  /** What the token may have of them; null where those of all tokens are too many. */
+  readonly ownerWaitsMax: number | null
 }
 
 interface NotReached {

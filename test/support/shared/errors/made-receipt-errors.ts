@@ -13,8 +13,8 @@ export const madeReceiptErrors = {
     'The query does not see all rows of the receipt: its rows could not be queried within 10 seconds',
   ],
   RECEIPT_WAITS_TOO_MANY: [
-    errors.RECEIPT_WAITS_TOO_MANY({ retryAfterSeconds: 1 }),
+    errors.RECEIPT_WAITS_TOO_MANY({ ownerWaitsMax: 250, retryAfterSeconds: 1 }),
     503,
-    'Too many queries wait for the rows of their receipts; repeat the request later',
+    'Too many queries with this token wait for the rows of their receipts, 250 may at once; repeat the request later',
   ],
 } as const
