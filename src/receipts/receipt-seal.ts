@@ -4,8 +4,9 @@
  * 1. Nobody makes a receipt but this service, and a receipt tells its holder nothing: neither which data source, nor how far the log
  *    is, which would tell how much others write.
  * 2. It costs an answer one block of AES. The block with the data source is made once. Each next one is masked with what the one before
- *    it becomes when it is encrypted again, so that blocks of two receipts make none together, and eight bytes of zeros show that one is
- *    whole.
+ *    it becomes when it is encrypted again, so that blocks of two receipts make none together.
+ * 3. Every bit of the text counts. Eight bytes behind the place show that a receipt is whole: zeros, or, for an import, the first half of
+ *    its id, which is never all zeros and must stand in the third block again. Digits whose last bits stand for nothing are refused.
  */
 import { type Cipher, createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import type { DataSourceId } from '../catalog/data-source.types.ts'
@@ -24,7 +25,10 @@ export interface SealedPlace {
 const cipherName = 'aes-128-ecb'
 const blockBytes = 16
 const highBase = 2 ** 32
-const textForm = /^mr1\.([\w-]{8})\.([\w-]{22})([\w-]{22})([\w-]{22})?$/
+/** Where what shows that a receipt is whole stands in the second block, behind the place. */
+const tagStart = 8
+/** The last digit of a block has four bits that stand for nothing, and are zeros. */
+const textForm = /^mr1\.([\w-]{8})\.([\w-]{21}[AQgw])([\w-]{21}[AQgw])([\w-]{21}[AQgw])?$/
 const placesMax = 10_000
 
 /** What comes first in the receipts of a data source. */
@@ -60,11 +64,14 @@ export class ReceiptSeal {
     const { text, high, low, next } = this.#beginnings.get(dataSourceId) ?? this.#begin(dataSourceId)
     next.writeUInt32BE((high ^ Math.floor(place / highBase)) >>> 0, 0)
     next.writeUInt32BE((low ^ (place % highBase)) >>> 0, 4)
-    const sealed = this.#cipher.update(next)
-    const known = text + sealed.toString('base64url')
-    if (importHex === null) return known
-    const masked = xor(Buffer.from(importHex, 'hex'), this.#cipher.update(sealed))
-    return known + this.#cipher.update(masked).toString('base64url')
+    if (importHex === null) return text + this.#cipher.update(next).toString('base64url')
+    const importId = Buffer.from(importHex, 'hex')
+    assert(importId.length === blockBytes && tagOf(importId) !== 0n, 'the id of an import has the bytes of a block')
+    const tagged = Buffer.from(next)
+    tagged.writeBigUInt64BE(tagged.readBigUInt64BE(tagStart) ^ tagOf(importId), tagStart)
+    const sealed = this.#cipher.update(tagged)
+    const masked = xor(importId, this.#cipher.update(sealed))
+    return text + sealed.toString('base64url') + this.#cipher.update(masked).toString('base64url')
   }
 
   /** What a text says that this process has sealed; null when it has not. */
@@ -80,7 +87,8 @@ export class ReceiptSeal {
     })
     assert(subject !== undefined && until !== undefined, 'the form has two blocks at least')
     const place = until.readUInt32BE(0) * highBase + until.readUInt32BE(4)
-    if (until.readBigUInt64BE(8) !== 0n || !Number.isSafeInteger(place)) return null
+    const tag = importId === undefined ? 0n : tagOf(importId)
+    if (until.readBigUInt64BE(tagStart) !== tag || !Number.isSafeInteger(place)) return null
     const dataSourceId = parseDataSourceId(`t_${subject.toString('hex')}`)
     return { dataSourceId, place, importHex: importId?.toString('hex') ?? null }
   }
@@ -96,6 +104,11 @@ export class ReceiptSeal {
     this.#beginnings.set(dataSourceId, beginning)
     return beginning
   }
+}
+
+/** What the second block has of the id of an import. */
+function tagOf(importId: Buffer): bigint {
+  return importId.readBigUInt64BE(0)
 }
 
 function xor(block: Buffer, mask: Buffer): Buffer {
