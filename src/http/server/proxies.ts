@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { startRefusals } from '../../shared/errors/start-refusals.ts'
 import { AddressList, listEntries, plainAddress } from './address-list.ts'
+import { isHost } from './host-form.ts'
 
 export interface ProxyOptions {
   readonly trustedProxies: string
@@ -35,17 +36,17 @@ export class Proxies {
 
   /**
    * The client of a request: who connected, or, where that is a trusted proxy, the last entry of `X-Forwarded-For` that is
-   * none. The entries before it are that client's own words.
+   * none. The entries before it are that client's own words. Empty where that entry is no address: who then asks is nobody that an
+   * option could name, and the proxy least of all.
    */
   clientAddress(peer: string, forwardedFor: string | undefined): string {
     let client = plainAddress(peer)
-    if (forwardedFor === undefined || !this.isTrusted(client)) return client
+    if (forwardedFor === undefined || forwardedFor.trim() === '' || !this.isTrusted(client)) return client
     let end = forwardedFor.length
-    while (end > 0) {
+    while (end >= 0) {
       const start = forwardedFor.lastIndexOf(',', end - 1) + 1
       const address = hopAddress(forwardedFor.slice(start, end))
-      // What is no address was not written by a proxy.
-      if (address === null) return client
+      if (address === null) return ''
       client = address
       if (!this.isTrusted(address)) return client
       end = start - 1
@@ -79,14 +80,20 @@ export function baseUrlOf(request: FastifyRequest): string {
   const forwardedProtocol = isProxied ? firstEntry(headers['x-forwarded-proto']) : ''
   const protocol = forwardedProtocol === 'https' || forwardedProtocol === 'http' ? forwardedProtocol : request.protocol
   const forwardedHost = isProxied ? firstEntry(headers['x-forwarded-host']) : ''
-  const named = hostPattern.test(forwardedHost) && forwardedHost !== '' ? forwardedHost : request.host
+  const named = isHost(forwardedHost) ? forwardedHost : request.host
   const listed = server.proxies.publicHost(named)
   if (listed !== null) return `${listed.scheme ?? protocol}://${listed.host}`
-  return `${protocol}://${named === '' ? 'localhost' : named}`
+  return `${protocol}://${isHost(named) ? named : ownHost(request)}`
 }
 
-/** RFC 9110 §7.2, without what no client writes in a name: a name or an address, and a port. It may be empty. */
-export const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~%-]*)(?::\d{0,5})?$/i
+/** Where the request arrived, for one that names no host that could be told to others. */
+function ownHost({ raw: { socket } }: FastifyRequest): string {
+  const { localAddress, localPort } = socket ?? {}
+  // An injected request of a test arrives nowhere, and one whose client has left neither.
+  if (localAddress === undefined || localPort === undefined) return 'localhost'
+  const address = plainAddress(localAddress)
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`
+}
 
 function firstEntry(header: string | readonly string[] | undefined): string {
   return (oneText(header) ?? '').split(',', 1)[0]?.trim() ?? ''
@@ -107,7 +114,7 @@ function hopAddress(text: string): string | null {
 
 function parsePublicHost(entry: string): PublicHost {
   const [, scheme = null, host = ''] = /^(?:(https?):\/\/)?([^/]*)$/i.exec(entry) ?? []
-  if (host === '' || !hostPattern.test(host)) {
+  if (!isHost(host)) {
     const expected = 'a host name with a port and a scheme where needed, such as https://api.example.com'
     throw startRefusals.HTTP_OPTION_INVALID({ option: 'public-hosts', entry, expected })
   }

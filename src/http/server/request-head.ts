@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
-import { hostPattern } from './proxies.ts'
+import { hostPattern } from './host-form.ts'
 
 /**
  * Refuses what the head of a request may not have, before anything is made of it: a Host that is missing or is none (it goes

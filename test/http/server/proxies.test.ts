@@ -2,6 +2,7 @@ import t from 'tap'
 import { createApp } from '../../../src/app.ts'
 import { baseUrlOf, clientAddressOf, Proxies } from '../../../src/http/server/proxies.ts'
 import { ask, createFakeDeps, limits } from '../../support/http/fake-deps.ts'
+import { listen } from '../../support/http/listening-app.ts'
 
 const options = { trustedProxies: '127.0.0.1, ::1,10.0.0.0/8,fd00::/8', publicHosts: '' }
 
@@ -25,12 +26,17 @@ t.test('the client is the last forwarded address that is no trusted proxy', asyn
     ['127.0.0.1', '203.0.113.7:5512', '203.0.113.7'],
     ['127.0.0.1', '[2001:db8::7]:5512', '2001:db8::7'],
     ['127.0.0.1', '::ffff:203.0.113.7', '203.0.113.7'],
-    // What is no address was not written by a proxy, and neither was what stands before it.
-    ['127.0.0.1', '203.0.113.7, unknown', '127.0.0.1'],
-    ['127.0.0.1', '203.0.113.7, x, 10.0.0.1', '10.0.0.1'],
-    ['127.0.0.1', '999.1.1.1', '127.0.0.1'],
+    // What is no address is nobody, and what stands before it is not read: never is it the proxy that asks.
+    ['127.0.0.1', '203.0.113.7, unknown', ''],
+    ['127.0.0.1', '203.0.113.7, x, 10.0.0.1', ''],
+    ['127.0.0.1', '999.1.1.1', ''],
+    ['127.0.0.1', '127.0.0.1:x', ''],
+    ['127.0.0.1', ',', ''],
+    ['127.0.0.1', ',10.0.0.8', ''],
+    ['127.0.0.1', '10.0.0.8,', ''],
+    // It says nothing of anybody.
     ['127.0.0.1', '', '127.0.0.1'],
-    ['127.0.0.1', ',', '127.0.0.1'],
+    ['127.0.0.1', ' ', '127.0.0.1'],
     ['', '203.0.113.7', ''],
   ]
   for (const [peer, forwardedFor, client] of cases) {
@@ -49,7 +55,7 @@ t.test('an entry that cannot be read stops the start, and is named', async (t) =
     const refused = { code: 'HTTP_OPTION_INVALID', message: `"${entry}" in --trusted-proxies is not an address` }
     t.throws(() => new Proxies({ ...options, trustedProxies: `127.0.0.1,${entry}` }), refused, entry)
   }
-  for (const entry of ['ftp://a', 'https://a/b', 'https://', 'a b']) {
+  for (const entry of ['ftp://a', 'https://a/b', 'https://', 'a b', '..', 'a:0', '[::g]']) {
     const refused = { code: 'HTTP_OPTION_INVALID', message: `"${entry}" in --public-hosts is not a host name` }
     t.throws(() => new Proxies({ ...options, publicHosts: entry }), refused, entry)
   }
@@ -75,6 +81,31 @@ t.test('the URLs of answers have what the request names, or a trusted proxy in i
   const chain = { 'x-forwarded-host': 'api.example.com, inner', 'x-forwarded-proto': 'https, http' }
   t.equal(await urlOf({}, chain), 'https://api.example.com')
   t.equal(await urlOf({}, { 'x-forwarded-host': 'a/b"><', 'x-forwarded-proto': 'javascript' }), 'http://a:1')
+})
+
+t.test('a host is repeated in URLs where it is one', async (t) => {
+  const long = `${'a'.repeat(63)}.example`
+  for (const host of ['a', 'a.b-c_d.example:80', 'A.example.', '10.0.0.5:7181', '[::1]:80', '[fd00::1.2.3.4]', long]) {
+    t.equal(await urlOf({}, { host }), `http://${host}`)
+    t.equal(await urlOf({}, { 'x-forwarded-host': host }), `http://${host}`)
+  }
+  const odd = ['..', '.', '.a', 'a..b', '-a', 'a-', 'a.-b', 'a:', ':80', 'a:0', 'a:65536', 'a%20b', 'a~b', '%']
+  for (const host of [...odd, '1.2.3', '256.1.1.1', 'a.1', '[::]:', '[1.2.3.4]', '[:]', `a${long}`, 'a.'.repeat(130)]) {
+    t.equal(await urlOf({}, { host }), 'http://localhost', host)
+    t.equal(await urlOf({}, { 'x-forwarded-host': host }), 'http://a:1', host)
+  }
+})
+
+t.test('a request that names no host is told the address that it arrived at', async (t) => {
+  const app = createApp(createFakeDeps(), limits)
+  app.get('/url', { config: { needs: 'nothing' } }, async (request) => ({ url: baseUrlOf(request) }))
+  const open = await listen(t, app)
+  for (const host of ['..', '']) {
+    const client = await open()
+    client.send(`GET /url HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+    t.match(await client.answer(), { status: 200, body: { url: `http://127.0.0.1:${client.socket.remotePort}` } })
+    client.socket.destroy()
+  }
 })
 
 t.test('with a list of hosts the URLs have one of them, whatever a request names', async (t) => {
