@@ -27,10 +27,14 @@ export class AllowedOrigins {
     if (this.areAll || this.#exact.has(origin)) return true
     return this.#patterns.some(({ start, end }) => {
       const isLongEnough = origin.length > start.length + end.length
-      return isLongEnough && origin.startsWith(start) && origin.endsWith(end)
+      if (!isLongEnough || !origin.startsWith(start) || !origin.endsWith(end)) return false
+      return labelsPattern.test(origin.slice(start.length, -end.length))
     })
   }
 }
+
+/** What may stand for `*`: labels of a host, as all else would make another host of what stands before the end. */
+const labelsPattern = /^[\w-]+(?:\.[\w-]+)*$/
 
 /** A scheme and a host with a port where it is not that of the scheme, without a path (RFC 6454, 6.1). */
 const entryPattern = /^[a-z][a-z\d+.-]*:\/\/(?:\*\.)?(?:[\w.-]+|\[[\da-f:]+\])(?::\d{1,5})?$/

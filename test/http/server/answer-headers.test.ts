@@ -66,6 +66,24 @@ t.test('an origin is listed by itself, or by the hosts below one', async (t) => 
   for (const origin of [
     ...['https://b.example:8443', 'https://.b.example:8443', 'https://xb.example:8443', 'https://x.b.example'],
     ...['http://a.example', 'https://a.example:8443', 'https://x.a.example', ''],
+    // What ends as the pattern does, and is another host.
+    ...['https://evil.example/.b.example:8443', 'https://evil.example?.b.example:8443'],
+    ...[
+      'https://evil.example#.b.example:8443',
+      'https://a@x.b.example:8443',
+      'https://evil.example:1@x.b.example:8443',
+    ],
+    ...[
+      'https://evil.example\\.b.example:8443',
+      'https://evil.example:80.b.example:8443',
+      'https://[::1].b.example:8443',
+    ],
+    ...[
+      'https://x..b.example:8443',
+      'https://x .b.example:8443',
+      'https://x\n.b.example:8443',
+      'https://x%2f.b.example:8443',
+    ],
   ])
     t.notOk(origins.has(origin), origin)
   t.ok(new AllowedOrigins('*').has('https://any.example'))
