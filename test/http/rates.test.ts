@@ -220,6 +220,45 @@ t.test('where overage is billed, queries up to four times the rate pass and are 
   t.equal((await free.sql()).statusCode, 429)
 })
 
+t.test('a query counts once its token is right, whatever is wrong with it', async (t) => {
+  const { call, sql } = await open(t, '--queries-per-second-max=2', '--queries-burst-factor=1')
+  const wrong: readonly (readonly [url: string, payload: string | undefined, status: number])[] = [
+    ['/v0/sql', undefined, 400],
+    ['/v0/sql', 'q=SELECT&q', 400],
+    ['/v0/pipes/none.json', undefined, 404],
+  ]
+  for (const [url, payload, status] of wrong) {
+    const one = await open(t, '--queries-per-second-max=2', '--queries-burst-factor=1')
+    const answer = await one.call(payload === undefined ? 'GET' : 'POST', url, payload === undefined ? {} : { payload })
+    t.equal(answer.statusCode, status, `${url}: ${answer.body}`)
+    t.same([(await one.sql()).statusCode, (await one.sql()).statusCode], [200, 429], url)
+  }
+  const headers = { authorization: 'Bearer p.no' }
+  for (let count = 0; count < 5; count += 1)
+    t.equal((await call('GET', '/v0/sql?q=SELECT+1', { headers })).statusCode, 403)
+  t.same([(await sql()).statusCode, (await sql()).statusCode, (await sql()).statusCode], [200, 200, 429])
+})
+
+t.test('events and variables count once their parameters or their body could be read', async (t) => {
+  const { call, events, variables } = await open(
+    t,
+    '--events-per-second-max=1',
+    '--variables-requests-per-second-max=1',
+  )
+  for (const query of ['', '?name=e&format=nonsense', '?name=e&wait=nonsense']) {
+    t.equal((await call('POST', `/v0/events${query}`, { payload: '{}' })).statusCode, 400, query)
+  }
+  t.equal(
+    (await call('POST', '/v0/events?name=e', { payload: '{"id":1}', headers: { 'content-encoding': 'x' } })).statusCode,
+    415,
+  )
+  t.equal((await events()).statusCode, 429, 'the body was wrong, and not the parameters')
+  const cut = { payload: '{"name":', headers: { 'content-type': 'application/json' } }
+  t.equal((await call('POST', '/v0/variables', cut)).statusCode, 400)
+  t.equal((await call('POST', '/v0/variables?name=')).statusCode, 400)
+  t.equal((await variables()).statusCode, 429, 'its name was wrong, and its body not')
+})
+
 t.test('plan free has a thousand queries in 24 hours', async (t) => {
   const { sql, clock } = await open(t, '--plan=free')
   const day = 24 * 3_600
