@@ -1,5 +1,6 @@
 import { errorFields } from '../observe/error-fields.ts'
 import type { LogFields } from '../observe/logger.ts'
+import { recordedError } from '../observe/quoted-rows.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
 import { shortenedText } from '../shared/beginning-of.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
@@ -12,6 +13,8 @@ export interface JobEnding {
   readonly errors: readonly string[]
   /** See `Job`. */
   readonly errorQuotes: Job['errorQuotes']
+  /** The errors as the service data sources have them; null where there are none. */
+  readonly recordedError: string | null
   /** What the log is to have, because it is no mistake of the caller; null where there is nothing. */
   readonly fault: unknown
   /** What the log is to have of the first error: not what it quotes of rows. */
@@ -21,21 +24,25 @@ export interface JobEnding {
 const errorsMax = 100
 const errorCharsMax = 2_000
 
-export const success: JobEnding = { event: 'succeed', errors: [], errorQuotes: [], fault: null, logFields: {} }
+const withoutErrors = { errors: [], errorQuotes: [], recordedError: null, fault: null, logFields: {} } as const
+
+export const success: JobEnding = { event: 'succeed', ...withoutErrors }
 
 /** Of work that was cancelled. */
-export const stopped: JobEnding = { event: 'fail', errors: [], errorQuotes: [], fault: null, logFields: {} }
+export const stopped: JobEnding = { event: 'fail', ...withoutErrors }
 
 /** @param thrown what the work failed with; several errors of the table are one AggregateError. */
 export function failureOf(thrown: unknown): JobEnding {
   const parts: readonly unknown[] =
     thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors : [thrown]
-  const told = parts.slice(0, errorsMax).map(apiErrorOf)
+  const parted = parts.slice(0, errorsMax).map(apiErrorOf)
+  const told = parted.map((error) => (error.code === 'INTERNAL' ? errors.JOB_FAILED() : error))
   return {
     event: 'fail',
-    errors: told.map((error) => shortened(error.code === 'INTERNAL' ? errors.JOB_FAILED().message : error.message)),
+    errors: told.map(({ message }) => shortened(message)),
     errorQuotes: quotesOf(told),
-    logFields: errorFields(told[0]),
+    recordedError: told.map(recordedError).join(' '),
+    logFields: errorFields(parted[0]),
     fault: told.some(({ status }) => status >= 500) ? thrown : null,
   }
 }

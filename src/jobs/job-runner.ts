@@ -28,7 +28,7 @@ interface RunnerDeps {
   /** Epoch milliseconds. */
   readonly now: () => number
   /** Told of each job that has another status, and of what has ended it. */
-  readonly changedStatus: (job: Job, ending?: Pick<JobEnding, 'fault' | 'logFields'>) => void
+  readonly changedStatus: (job: Job, ending?: JobEnding) => void
   /** Told of each job that has other details, or another subject. */
   readonly changedDetails: (job: Job) => void
 }

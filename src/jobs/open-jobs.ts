@@ -202,13 +202,13 @@ class OpenJobs implements Jobs {
     if (activeCount >= activeMax) throw errors.JOBS_ACTIVE_TOO_MANY({ kind, activeMax, limit, retryAfterSeconds })
   }
 
-  #changedStatus(job: Job, { fault, logFields }: Pick<JobEnding, 'fault' | 'logFields'> = stopped): void {
+  #changedStatus(job: Job, { fault, logFields, recordedError }: JobEnding = stopped): void {
     const { id, status } = job
     const fields = { ...this.#fieldsOf(job), status, ...(status === 'error' ? logFields : {}) }
     if (fault === null) this.#deps.logger.info(fields, 'A job has another status.')
     else this.#deps.logger.error({ ...fields, err: fault }, 'A job has ended by a fault.')
     this.#news.changed(this.find(id) ?? job)
-    tellJob(this.find(id) ?? job, this.#deps.workRecorder)
+    tellJob(this.find(id) ?? job, recordedError, this.#deps.workRecorder)
     if (!isFinal(status)) return
     const { kind, startedAtMs, updatedAtMs } = job
     this.#deps.recorder?.jobEnded(kind, status, startedAtMs === null ? 0 : updatedAtMs - startedAtMs)

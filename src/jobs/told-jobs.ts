@@ -4,12 +4,15 @@ import type { Job } from './jobs.types.ts'
 /** What jobs of some kinds do to the data source that they work on, as the hosted service calls it. */
 const operations: Readonly<Record<string, string>> = { delete_data: 'delete_data', populateview: 'populateview' }
 
-/** Tells of a job that has another status; at its end also of what it has done to a data source, where nobody else does. */
-export function tellJob(job: Job, recorder: WorkRecorder | undefined): void {
+/**
+ * Tells of a job that has another status; at its end also of what it has done to a data source, where nobody else does.
+ *
+ * @param recordedError what it has ended by, for others than its owner; null where it has not failed.
+ */
+export function tellJob(job: Job, recordedError: string | null, recorder: WorkRecorder | undefined): void {
   if (recorder?.isOn !== true) return
   const { id, kind, status, subject, details, createdAtMs, updatedAtMs, startedAtMs } = job
-  const error =
-    job.errors.length === 0 ? null : job.errors.map((text, at) => job.errorQuotes[at]?.withoutRows ?? text).join(' ')
+  const error = status === 'error' ? recordedError : null
   recorder.job({ id, kind, status, subject, details, error, createdAtMs, updatedAtMs, startedAtMs })
   const eventType = operations[kind]
   if (eventType === undefined || subject?.kind !== 'datasource') return

@@ -2,7 +2,7 @@ import { apiErrorOf } from '../shared/api-error-of.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
 import { cutText } from './log-secrets.ts'
 import type { LogFields } from './logger.ts'
-import { mayQuoteRows, withoutQuoted } from './quoted-rows.ts'
+import { mayQuoteRows, recordedError, withoutQuoted } from './quoted-rows.ts'
 
 const reasonCharsMax = 500
 
@@ -12,9 +12,9 @@ export function errorFields(error: ApiError | undefined): LogFields {
   return { code: error.code, reason: reasonOf(error) }
 }
 
-/** Why something failed, in the words of the error table, and without what they may quote of rows. */
+/** Why something failed, as it is kept in the service data sources. */
 export function toldReason(thrown: unknown): string {
-  return reasonOf(apiErrorOf(thrown))
+  return cutText(recordedError(apiErrorOf(thrown)), reasonCharsMax)
 }
 
 function reasonOf(error: ApiError): string {

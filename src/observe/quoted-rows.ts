@@ -1,4 +1,5 @@
-// Which errors quote rows, and their words without: the log is never to have values of rows.
+// Which errors quote rows, and their words without: the log is never to have values of rows, nor are the service data sources.
+import { engineErrorName } from '../shared/engine-error-name.ts'
 import { ApiError, type ErrorCode } from '../shared/errors/errors.ts'
 
 /** Their words are those of the engine or of JSON's parser, which quote what they read. */
@@ -21,6 +22,9 @@ const quotingCodes: ReadonlySet<ErrorCode> = new Set([
   'TEMPLATE_INVALID',
 ])
 
+/** Of these the end is a caller's too, or a template's author's, who may put values of parameters there. */
+const callersCodes: ReadonlySet<ErrorCode> = new Set(['BODY_CORRUPT', 'REQUEST_INVALID', 'TEMPLATE_INVALID'])
+
 /** As the engine begins its messages, and the parser of JSON. */
 const quotingWords = /\bDB::\w+: |\bis not valid JSON\b|^Unexpected .* in JSON\b/
 
@@ -40,4 +44,17 @@ export function withoutQuoted(text: string): string {
 /** The same from the first quote to the last: a value may have quotes in it, which the engine does not escape. */
 export function withoutAllQuoted(text: string): string {
   return text.replace(/['"].*['"]/s, "'…'")
+}
+
+/**
+ * What is kept of an error where others than its caller read it: no values of rows, and none that a caller has sent. The whole message is
+ * for the caller alone, who is answered with it.
+ */
+export function recordedError(error: ApiError): string {
+  const { code, message, withoutRows } = error
+  if (withoutRows !== undefined) return withoutRows
+  // What ends so are words of the engine, which does not quote all values.
+  const name = callersCodes.has(code) ? '' : engineErrorName(message)
+  if (name !== '') return `${code} (${name})`
+  return mayQuoteRows(error) ? code : withoutAllQuoted(message)
 }

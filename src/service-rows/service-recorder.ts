@@ -25,6 +25,18 @@ const metadataCharsMax = 8_000
 /** Names of parameters whose values are nobody's to read. */
 const secretName = /token|secret|passw|api[_-]?key|authorization|bearer/i
 
+/** Details of jobs that are no numbers, and have no values of rows and none that callers sent: conditions, partitions and warnings do. */
+const plainDetails: ReadonlySet<string> = new Set([
+  'datasource_id',
+  'datasource_name',
+  'pipeId',
+  'pipeName',
+  'queryId',
+  'queries',
+  'urls',
+  'contentType',
+])
+
 /** Makes rows of what modules tell, without tokens and secrets, each field with a maximum. */
 export class ServiceRecorder implements WorkRecorder {
   readonly isOn = true
@@ -195,7 +207,7 @@ export class ServiceRecorder implements WorkRecorder {
 
   /** What is too long to be kept is left out as a whole: half of it could not be read. */
   #metadata(details: Readonly<Record<string, unknown>>): string {
-    const text = JSON.stringify(details)
+    const text = JSON.stringify(Object.fromEntries(Object.entries(details).filter(isPlainDetail)))
     const cleaned = this.#secrets.cleanValue(text)
     return cleaned === text && text.length <= metadataCharsMax ? text : '{}'
   }
@@ -226,4 +238,8 @@ function seconds(atMs: number): number {
 
 function sourceFields(subject: JobRecord['subject']): Readonly<Record<string, string>> {
   return subject === null ? {} : { datasource_id: subject.id, datasource_name: subject.name }
+}
+
+function isPlainDetail([name, value]: readonly [string, unknown]): boolean {
+  return plainDetails.has(name) || typeof value === 'number' || typeof value === 'boolean'
 }

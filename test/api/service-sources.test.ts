@@ -95,8 +95,8 @@ t.test('rows of requests are written, and read by whoever may', async (t) => {
     t.strictSame(await service.rows(byRequest), [['5', '1', '1', '1']])
     const failed = 'SELECT pipe_name, status_code, error FROM tinybird.endpoint_errors ORDER BY request_id'
     t.strictSame(await untilRows(service, failed, (found) => found.length === 2), [
-      ['top', '400', "Template Syntax Error: Error validating \\'x\\' to type Int32"],
-      ['query_api', '400', "Resource \\'nowhere\\' not found"],
+      ['top', '400', 'TEMPLATE_INVALID'],
+      ['query_api', '400', 'SQL_INVALID'],
     ])
     t.equal((await service.rows("SELECT 1 FROM tinybird.pipe_stats_rt WHERE pipe_name LIKE 'query%'")).length, 2)
   })

@@ -3,6 +3,7 @@
 // A handler says whose query it is as soon as it knows; requests that are refused before that are told in the log alone.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { recordedError } from '../../observe/quoted-rows.ts'
 import type { WorkRecorder } from '../../observe/work-recorder.types.ts'
 import { statisticsAtEnd } from '../../query/answer-statistics.ts'
 import type { QueryAnswer } from '../../query/query.types.ts'
@@ -92,7 +93,7 @@ function tell(request: FastifyRequest, reply: FastifyReply, { asked, recorder, e
     parameters: request.query as Readonly<Record<string, unknown>>,
     method,
     statusCode,
-    error: statusCode < 400 ? null : (answered?.withoutRows ?? answered?.message ?? ''),
+    error: statusCode < 400 ? null : answered === undefined ? '' : recordedError(answered),
     tokenId: caller?.tokenId ?? caller?.makerId ?? '',
     tokenName: caller?.tokenName ?? '',
     userAgent: request.headers['user-agent'] ?? '',

@@ -77,11 +77,6 @@ export function failedView(message: string, dataSourceId: string, pipes: readonl
   return failed === undefined ? undefined : { node: failed }
 }
 
-/** What the engine calls the error, as its message ends. */
-export function errorNameIn(message: string): string {
-  return /\(([A-Z][A-Z0-9_]*)\)$/.exec(message)?.[1] ?? ''
-}
-
 /** Of a view of which nobody keeps what it lacks. */
 export const nothingKept: ViewBehind = {
   sinceMs: 0,

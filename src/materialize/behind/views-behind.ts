@@ -12,6 +12,7 @@ import { changeView } from '../../catalog/change-view.ts'
 import { branchesOf, findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
 import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
+import { engineErrorName } from '../../shared/engine-error-name.ts'
 import { within } from '../../shared/within.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
@@ -26,7 +27,6 @@ import { CatchUpTimes } from './catch-up-times.ts'
 import { closeMsMax, dropMirror } from './drop-mirror.ts'
 import { ImportKeeper } from './import-keeper.ts'
 import {
-  errorNameIn,
   type FailedView,
   failedView,
   isKept,
@@ -168,7 +168,7 @@ export class ViewsBehind {
     const { catalog, now } = this.#deps
     this.#mayHaveSome = true
     this.#reasons.set(viewId, withoutInternals(failure.message))
-    const noted = { ...nothingKept, sinceMs: now(), missCount: 1, errorName: errorNameIn(failure.message) }
+    const noted = { ...nothingKept, sinceMs: now(), missCount: 1, errorName: engineErrorName(failure.message) }
     const found = findView(catalog.listPipes(), viewId)
     if (found === undefined) return
     const reason = 'it did not take rows that came, and they are not kept'
@@ -286,7 +286,7 @@ export class ViewsBehind {
     // Whoever removed it has dropped it.
     if (found === undefined) return true
     const { view } = found
-    const errorName = errorNameIn(failure.message)
+    const errorName = engineErrorName(failure.message)
     this.#reasons.set(viewId, withoutInternals(failure.message))
     // Before it is so: who inserts meanwhile looks it up.
     this.#mayHaveSome = true
