@@ -82,4 +82,15 @@ t.test('what a service does is told', async (t) => {
     const limits = 'SELECT limit_name, error_code, status_code, token_name FROM tinybird.limits_log'
     t.strictSame(await untilRows(service, limits), [['sql_length', 'SQL_TOO_LONG', '400', 'workspace admin token']])
   })
+
+  t.test('of a token with many scopes those that reach furthest are told, and how many there are more', async (t) => {
+    const ofOne = Array.from({ length: 12 }, (_, number) => `DATASOURCES:CREATE:future_${number}`)
+    const scopes = [...ofOne, 'DATASOURCES:READ', 'TOKENS', 'ADMIN']
+    const parameters = new URLSearchParams({ name: 'of everything' })
+    for (const scope of scopes) parameters.append('scope', scope)
+    t.equal((await service.call('POST', `/v0/tokens?${parameters}`)).status, 200)
+    const query = "SELECT arrayStringConcat(scopes, ' ') FROM tinybird.tokens_log WHERE token_name = 'of everything'"
+    const expected = ['ADMIN', 'TOKENS', 'DATASOURCES:READ', ...ofOne.slice(0, 7), 'and 5 more']
+    t.strictSame(await untilRows(service, query), [[expected.join(' ')]])
+  })
 })

@@ -12,6 +12,7 @@ import {
 import { shortenedText } from '../../shared/beginning-of.ts'
 import type { LoadedWrite } from '../../storage/loaded-records.ts'
 import type { Scope } from '../scopes/scope.types.ts'
+import { type ScopeType, scopeTypes } from '../scopes/scope-types.ts'
 import type { StaticToken, TokenAction, TokenAuditLine, TokenEditor } from './token.types.ts'
 
 const recordFormat = 1
@@ -81,10 +82,25 @@ export function auditLineOf({ at, editor, action, token, changedFields }: Audite
     editorId: editor.tokenId,
     editorName: editor.tokenName,
     changedFields,
-    scopes: token.scopes.slice(0, scopesShownMax).map(shownScope),
+    scopes: shownScopes(token.scopes),
     scopeCount: token.scopes.length,
   }
 }
+
+/** Those that reach furthest first: what is left out must not be the right to everything. */
+function shownScopes(scopes: readonly Scope[]): readonly string[] {
+  const told = scopes.toSorted((one, other) => reachOf(one) - reachOf(other))
+  const left = told.length - scopesShownMax
+  return [...told.slice(0, scopesShownMax).map(shownScope), ...(left > 0 ? [`and ${left} more`] : [])]
+}
+
+/** Smaller for more; the table of types begins with those of the whole workspace. */
+function reachOf({ type, resource }: Scope): number {
+  return resource === null ? typesByReach.indexOf(type) : typesByReach.length
+}
+
+// Object.keys gives plain strings; the table has the types and nothing else.
+const typesByReach = Object.keys(scopeTypes) as readonly ScopeType[]
 
 function shownScope({ spelling, resource, filter }: Scope): string {
   const name = resource === null ? '' : `:${resource.kind === 'future' ? resource.name : resource.id}`

@@ -64,7 +64,7 @@ export interface TokenAuditLine {
   readonly editorName: string
   /** What an update changed, e.g. `name`. */
   readonly changedFields: readonly string[]
-  /** The first of its scopes, as they are behind the change; resources by their ids. */
+  /** Its scopes as they are behind the change, resources by their ids; of many those that reach furthest, and how many more there are. */
   readonly scopes: readonly string[]
   readonly scopeCount: number
 }
