@@ -1,4 +1,5 @@
 import { beginningOf } from '../shared/beginning-of.ts'
+import { secretNameSource } from './secret-names.ts'
 
 /**
  * Keeps tokens out of the log, however they came into an entry: what a text holds is judged by what it decodes to.
@@ -102,10 +103,13 @@ const tokenCharacters = 'A-Za-z0-9._~+/=-'
 const lastWord = /[A-Za-z0-9._~+/=%-]{1,512}$/
 /** `eyJ` is what `{"` begins with in base64. */
 const shapes: readonly RegExp[] = [/(?<![A-Za-z0-9])(?:p\.)?eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_~+/=-]*)*/g]
-const named =
-  /((?:(?:token|secret|passw(?:or)?d|api[_-]?key)[\w[\]-]*\s*=\s*|authorization\s*[:=]\s*(?:(?:bearer|basic)\s+)?|bearer\s+))(?!\[redacted\]|<|bearer|basic)[^\s&"'\\,;)}\]]+/gi
+const named = new RegExp(
+  `((?:(?:${secretNameSource})[\\w[\\]-]*\\s*=\\s*(?:(?:bearer|basic)\\s+)?|authorization\\s*:\\s*(?:(?:bearer|basic)\\s+)?|bearer\\s+))` +
+    '(?!\\[redacted\\]|<|bearer|basic)[^\\s&"\'\\\\,;)}\\]]+',
+  'gi',
+)
 /** One of these stands in each text that `shapes` or `named` are about. */
-const trace = /eyJ|token|secret|passw|key|authorization|bearer/i
+const trace = new RegExp(`eyJ|${secretNameSource}`, 'i')
 const mayBeEncoded = /%|\\u|&#/
 const decodeDepthMax = 6
 

@@ -1,4 +1,5 @@
 import { cutText, type LogSecrets, redactedText } from '../observe/log-secrets.ts'
+import { isSecretName } from '../observe/secret-names.ts'
 import type {
   BlockRecord,
   JobRecord,
@@ -21,9 +22,6 @@ const agentCharsMax = 300
 const errorCharsMax = 2_000
 const parametersMax = 50
 const metadataCharsMax = 8_000
-
-/** Names of parameters whose values are nobody's to read. */
-const secretName = /token|secret|passw|api[_-]?key|authorization|bearer/i
 
 /** Details of jobs that are no numbers, and have no values of rows and none that callers sent: conditions, partitions and warnings do. */
 const plainDetails: ReadonlySet<string> = new Set([
@@ -221,7 +219,7 @@ export class ServiceRecorder implements WorkRecorder {
       if (count > parametersMax) break
       const value = given[name]
       const text = Array.isArray(value) ? value.join(',') : String(value)
-      told.set(this.#clean(name, nameCharsMax), secretName.test(name) ? redactedText : this.#clean(text, valueCharsMax))
+      told.set(this.#clean(name, nameCharsMax), isSecretName(name) ? redactedText : this.#clean(text, valueCharsMax))
     }
     return Object.fromEntries(told)
   }

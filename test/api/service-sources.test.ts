@@ -232,3 +232,35 @@ t.test('values of tokens and what is sent by POST leave no trace', async (t) => 
     [['2', '1']],
   )
 })
+
+t.test('values whose name says that they are secret are hidden, in the URL as in the parameters', async (t) => {
+  const service = await openTestService(t, writingRows)
+  await createPipe(service, 'one', "% SELECT {{String(word, '')}} AS word")
+  const secrets = [
+    'password',
+    'pass',
+    'db_pass',
+    'userPwd',
+    'passwd',
+    'sig',
+    'X-Amz-Signature',
+    'auth',
+    'oauth',
+    'session',
+  ]
+  secrets.push('session_id', 'PHPSESSID', 'cookie', 'credentials', 'access_key', 'api-key', 'jwt', 'client_secret')
+  const plain = ['passenger', 'author', 'signal', 'sessions', 'monkey', 'word']
+  const parameters = new URLSearchParams()
+  for (const name of secrets) parameters.append(name, 'sesame-7')
+  for (const name of plain) parameters.append(name, `of ${name}`)
+  await service.call('GET', `/v0/pipes/one.json?${parameters}`)
+  const query = 'SELECT url, toJSONString(parameters) FROM tinybird.pipe_stats_rt FORMAT JSONCompactEachRow'
+  await untilRows(service, 'SELECT url FROM tinybird.pipe_stats_rt')
+  const [url, told] = JSON.parse(await service.sql(query)) as readonly string[]
+  t.notMatch(url, /sesame/)
+  t.strictSame(JSON.parse(told ?? ''), {
+    ...Object.fromEntries(secrets.map((name) => [name, '[redacted]'])),
+    ...Object.fromEntries(plain.map((name) => [name, `of ${name}`])),
+  })
+  for (const name of plain) t.match(url, `${name}=of+${name}`)
+})
