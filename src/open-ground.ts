@@ -16,7 +16,7 @@ import { DiskWatch } from './directory/disk-watch.ts'
 import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
 import { TableChanges } from './imports/url-jobs/table-changes.ts'
-import type { Jobs } from './jobs/jobs.types.ts'
+import type { Jobs, OnJobLimit } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { LimitBook } from './limits/limit-book.ts'
 import { LimitHits } from './limits/limit-hits.ts'
@@ -63,7 +63,10 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const recorder = options.metrics === 'on' ? new Recorder(options.metricsLabelsMax) : undefined
   const secrets = new LogSecrets()
   const workRecorder = await openWorkRecorder(options, { store, secrets, logger }, closing)
-  const records = await openRecords(options, { store, disk, keyFile, recorder, workRecorder, logger, opened })
+  const limitHits = new LimitHits(logger)
+  const records = await openRecords(options, {
+    ...{ store, disk, keyFile, recorder, workRecorder, limitHits, logger, opened },
+  })
   if (records.adminToken.text !== null) secrets.hide(records.adminToken.text)
   const { catalog, settings, jobs } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
@@ -71,18 +74,21 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   opened.push(() => partNote.close())
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
-  const limits = openLimits(options, { settings, logger, opened })
-  if (recorder !== undefined) limits.limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
-  limits.limitHits.onLimitHit((hit) => workRecorder.limit(hit))
+  const limits = openLimits(options, { settings, limitHits, logger, opened })
+  if (recorder !== undefined) limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
+  limitHits.onLimitHit((hit) => workRecorder.limit(hit))
   const told = { ...limits, recorder, workRecorder, logger }
   return { ...records, ...told, store, disk, partNote, changes, whileRemoving, now: Date.now }
 }
 
 /** What limits requests, and who is told of it. */
-function openLimits(options: Options, deps: Pick<RecordsDeps, 'logger' | 'opened'> & { readonly settings: Settings }) {
+function openLimits(
+  options: Options,
+  deps: Pick<RecordsDeps, 'limitHits' | 'logger' | 'opened'> & { readonly settings: Settings },
+) {
   const rates = openRates(options, { ...deps, now: steadyNow })
   deps.opened.push(() => rates.close())
-  const limitHits = new LimitHits(deps.logger)
+  const { limitHits } = deps
   return { limitHits, rates, limitBook: new LimitBook(options, { rates, hits: limitHits, now: steadyNow }) }
 }
 
@@ -135,12 +141,13 @@ interface RecordsDeps extends Pick<Closing, 'opened'> {
   readonly keyFile: KeyFile
   readonly recorder: Recorder | undefined
   readonly workRecorder: WorkRecorder
+  readonly limitHits: LimitHits
   readonly logger: Logger
 }
 
 /** What is kept in the catalog's file: the modules that hold records of it in memory. */
 async function openRecords(options: Options, deps: RecordsDeps) {
-  const { store, disk, keyFile, recorder, workRecorder, logger, opened } = deps
+  const { store, disk, keyFile, recorder, workRecorder, limitHits, logger, opened } = deps
   const now = Date.now
   const catalogPath = join(options.dataDir, catalogName)
   await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
@@ -158,7 +165,9 @@ async function openRecords(options: Options, deps: RecordsDeps) {
   reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  const jobs = await openJobs(options, { storage, recorder, workRecorder, logger, now })
+  const onLimit: OnJobLimit = (refusal, { owner, subject }, requestId) =>
+    limitHits.tell({ ...refusal, ...owner, atMs: now(), requestId, resource: subject?.name ?? null })
+  const jobs = await openJobs(options, { storage, recorder, workRecorder, onLimit, logger, now })
   const keptImports = await openKeptImports(options, { storage, store, logger })
   return { keptImports, settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }

@@ -4,8 +4,9 @@ import { recordedError } from '../observe/quoted-rows.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
 import { shortenedText } from '../shared/beginning-of.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
+import type { LimitName } from '../shared/limit-names.ts'
 import type { JobEvent } from './job-states.ts'
-import type { Job } from './jobs.types.ts'
+import type { Job, LimitRefusal } from './jobs.types.ts'
 
 /** How the work of a job has ended, in words for whoever asks for the job. */
 export interface JobEnding {
@@ -15,6 +16,8 @@ export interface JobEnding {
   readonly errorQuotes: Job['errorQuotes']
   /** The errors as the service data sources have them; null where there are none. */
   readonly recordedError: string | null
+  /** Those of the errors that are refusals by a limit, one of each limit. */
+  readonly refusals: readonly LimitRefusal[]
   /** What the log is to have, because it is no mistake of the caller; null where there is nothing. */
   readonly fault: unknown
   /** What the log is to have of the first error: not what it quotes of rows. */
@@ -24,7 +27,14 @@ export interface JobEnding {
 const errorsMax = 100
 const errorCharsMax = 2_000
 
-const withoutErrors = { errors: [], errorQuotes: [], recordedError: null, fault: null, logFields: {} } as const
+const withoutErrors = {
+  errors: [],
+  errorQuotes: [],
+  recordedError: null,
+  refusals: [],
+  fault: null,
+  logFields: {},
+} as const
 
 export const success: JobEnding = { event: 'succeed', ...withoutErrors }
 
@@ -42,6 +52,7 @@ export function failureOf(thrown: unknown): JobEnding {
     errors: told.map(({ message }) => shortened(message)),
     errorQuotes: quotesOf(told),
     recordedError: told.map(recordedError).join(' '),
+    refusals: refusalsOf(told),
     logFields: errorFields(parted[0]),
     fault: told.some(({ status }) => status >= 500) ? thrown : null,
   }
@@ -52,6 +63,13 @@ function quotesOf(told: readonly ApiError[]): Job['errorQuotes'] {
   return told.map(({ quotes, withoutRows }) =>
     quotes === undefined || withoutRows === undefined ? null : { rows: quotes, withoutRows: shortened(withoutRows) },
   )
+}
+
+function refusalsOf(told: readonly ApiError[]): readonly LimitRefusal[] {
+  const byLimit = new Map<LimitName, LimitRefusal>()
+  for (const { limit, code, status } of told)
+    if (limit !== undefined && !byLimit.has(limit)) byLimit.set(limit, { limit, code, status })
+  return [...byLimit.values()]
 }
 
 function shortened(message: string): string {

@@ -87,6 +87,16 @@ export interface Job extends Omit<NewJob, 'logFields' | 'order'> {
   readonly errorQuotes: readonly (ErrorQuote | null)[]
 }
 
+/** That a limit has ended a job: its code, and the status that a request would be answered with. */
+export interface LimitRefusal {
+  readonly limit: LimitName
+  readonly code: string
+  readonly status: number
+}
+
+/** Told of a job that a limit has ended, and of the request that has made it; empty where nobody knows. */
+export type OnJobLimit = (refusal: LimitRefusal, job: Job, requestId: string) => void
+
 /** What an error may quote, and its sentence for whoever must not be told of that. */
 export interface ErrorQuote {
   readonly rows: RowsQuoted

@@ -12,7 +12,7 @@ import { type JobEnding, stopped } from './job-ending.ts'
 import { JobNews } from './job-news.ts'
 import { JobRunner } from './job-runner.ts'
 import { isFinal } from './job-states.ts'
-import type { Job, JobFilter, JobKind, Jobs, NewJob } from './jobs.types.ts'
+import type { Job, JobFilter, JobKind, Jobs, NewJob, OnJobLimit } from './jobs.types.ts'
 import { newcomersShareOf } from './newcomers-share.ts'
 import { keptOrder } from './running-job.ts'
 import { tellJob } from './told-jobs.ts'
@@ -44,6 +44,7 @@ export interface JobsDeps {
   readonly recorder?: Pick<Recorder, 'jobEnded'> | undefined
   /** Told of each job that has another status. */
   readonly workRecorder?: WorkRecorder | undefined
+  readonly onLimit?: OnJobLimit | undefined
   readonly logger: Logger
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -202,7 +203,8 @@ class OpenJobs implements Jobs {
     if (activeCount >= activeMax) throw errors.JOBS_ACTIVE_TOO_MANY({ kind, activeMax, limit, retryAfterSeconds })
   }
 
-  #changedStatus(job: Job, { fault, logFields, recordedError }: JobEnding = stopped): void {
+  #changedStatus(job: Job, ending: JobEnding = stopped): void {
+    const { fault, logFields, recordedError } = ending
     const { id, status } = job
     const fields = { ...this.#fieldsOf(job), status, ...(status === 'error' ? logFields : {}) }
     if (fault === null) this.#deps.logger.info(fields, 'A job has another status.')
@@ -210,9 +212,15 @@ class OpenJobs implements Jobs {
     this.#news.changed(this.find(id) ?? job)
     tellJob(this.find(id) ?? job, recordedError, this.#deps.workRecorder)
     if (!isFinal(status)) return
+    if (status === 'error') this.#tellLimits(job, ending)
     const { kind, startedAtMs, updatedAtMs } = job
     this.#deps.recorder?.jobEnded(kind, status, startedAtMs === null ? 0 : updatedAtMs - startedAtMs)
     this.#forgetSoon()
+  }
+
+  #tellLimits(job: Job, { refusals }: JobEnding): void {
+    const { requestId } = this.#deps.book.logFieldsOf(job.id)
+    for (const refusal of refusals) this.#deps.onLimit?.(refusal, job, typeof requestId === 'string' ? requestId : '')
   }
 
   #fieldsOf({ id, kind, subject }: Job): object {

@@ -1,15 +1,16 @@
 import type { Logger } from '../observe/logger.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 
-/** One refusal by a limit, as its caller is told of it. */
+/** One refusal by a limit, as its caller is told of it, or the end of a job by one. */
 export interface LimitHit {
   readonly limit: LimitName
   /** Code of the table of errors. */
   readonly code: string
-  /** HTTP status of the answer. */
+  /** HTTP status of the answer; of a job, that of its error. */
   readonly status: number
   /** Epoch milliseconds. */
   readonly atMs: number
+  /** Of the request that is refused, or that has made the job; empty where nobody knows. */
   readonly requestId: string
   /** Null where no token was judged, and for a JWT, which has no record. */
   readonly tokenId: string | null

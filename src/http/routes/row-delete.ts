@@ -49,7 +49,8 @@ export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }:
       })
     }
     const owner = { tokenId: caller.makerId, tokenName: caller.tokenName }
-    const job = await jobs.add({ ...toRowDeleteJob(planned), owner })
+    const order = toRowDeleteJob(planned)
+    const job = await jobs.add({ ...order, owner, logFields: { ...order.logFields, requestId: request.id } })
     const answer = jobAnswer(job, { caller, baseUrl: baseUrlOf(request) })
     return sendJson(reply, 200, { ...answer, delete_id: job.id, ...views })
   }

@@ -88,6 +88,7 @@ async function sendJob(target: JobTarget, asked: QueryRequest): Promise<FastifyR
   const caller = callerOf(request)
   const owner = { tokenId: caller.makerId, tokenName: caller.tokenName }
   const order = queryJobs.orderOf(request.server.access.warrantOf(caller), asked)
-  const job = await jobs.add({ kind: queryJobKind, owner, subject: null, order, logFields: {} })
+  const logFields = { requestId: request.id }
+  const job = await jobs.add({ kind: queryJobKind, owner, subject: null, order, logFields })
   return sendJson(reply, 200, jobAnswer(job, { caller, baseUrl: baseUrlOf(request) }))
 }
