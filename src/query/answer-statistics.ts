@@ -50,13 +50,16 @@ const nothingTold: ToldStatistics = { resultRows: 0, readRows: 0, readBytes: 0 }
 export function statisticsAtEnd(end: Uint8Array): ToldStatistics {
   const start = Math.max(0, end.byteLength - endBytesMax)
   const text = Buffer.from(end.buffer, end.byteOffset + start, end.byteLength - start).toString('latin1')
-  const [, resultRows, readRows, readBytes] = toldEnd.exec(text) ?? []
+  const [, resultRows, readRows, readBytes] = toldEnd.exec(text) ?? toldXmlEnd.exec(text) ?? []
   if (resultRows === undefined) return nothingTold
   return { resultRows: Number(resultRows), readRows: Number(readRows ?? 0), readBytes: Number(readBytes ?? 0) }
 }
 
 const toldEnd =
   /\n\t"rows": (\d+)(?:,\n\n\t"rows_before_limit_at_least": \d+)?(?:,\n\n\t"statistics":\n\t\{\n\t\t"elapsed": [^,]*,\n\t\t"rows_read": (\d+),\n\t\t"bytes_read": (\d+)\n\t\})?\n\}\n$/
+
+const toldXmlEnd =
+  /\n\t<rows>(\d+)<\/rows>(?:\n\t<rows_before_limit_at_least>\d+<\/rows_before_limit_at_least>)?(?:\n\t<statistics>\s*<elapsed>[^<]*<\/elapsed>\s*<rows_read>(\d+)<\/rows_read>\s*<bytes_read>(\d+)<\/bytes_read>\s*<\/statistics>)?\n<\/result>\n$/
 
 /** The same answer, whose statistics are of its own rows and bytes; one in a format without statistics is unchanged. */
 export function withOwnStatistics(body: SelectStream, options: StatisticsOptions): SelectStream {

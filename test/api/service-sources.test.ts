@@ -233,6 +233,28 @@ t.test('values of tokens and what is sent by POST leave no trace', async (t) => 
   )
 })
 
+t.test('what the database tells at the end of an answer is told, and nothing where it tells nothing', async (t) => {
+  const service = await openTestService(t, writingRows)
+  await service.create('visits', 'n UInt64')
+  await service.append('visits', 'csv', '1\n2\n3\n')
+  const told = ['JSON', 'JSONCompact', 'XML']
+  for (const format of [...told, 'CSV', 'JSONEachRow'])
+    await service.call('POST', '/v0/sql', {
+      body: `SELECT n FROM visits WHERE n < 3 LIMIT 1 FORMAT ${format}`,
+      headers: { 'user-agent': format },
+    })
+  const query = `SELECT user_agent, result_rows, read_rows, read_bytes FROM tinybird.pipe_stats_rt
+    WHERE user_agent NOT LIKE 'node%' ORDER BY user_agent`
+  const rows = await untilRows(service, query, ({ length }) => length === 5)
+  t.strictSame(rows, [
+    ['CSV', '0', '0', '0'],
+    ['JSON', '1', '3', '24'],
+    ['JSONCompact', '1', '3', '24'],
+    ['JSONEachRow', '0', '0', '0'],
+    ['XML', '1', '3', '24'],
+  ])
+})
+
 t.test('values whose name says that they are secret are hidden, in the URL as in the parameters', async (t) => {
   const service = await openTestService(t, writingRows)
   await createPipe(service, 'one', "% SELECT {{String(word, '')}} AS word")
