@@ -2,7 +2,7 @@
 
 import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import { SchemaError } from '../schema/columns/schema-error.ts'
-import { parseSchema } from '../schema/columns/schema-parser.ts'
+import { parseSchema, TooManyColumns } from '../schema/columns/schema-parser.ts'
 import { type IndexDefinition, parseIndexes } from '../schema/definitions/index-definition.ts'
 import { defaultEngine, parseEngineDefinition } from '../schema/engines/engine-definition.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
@@ -22,7 +22,9 @@ export function readSchema(
     return parseSchema(schema, { columnsMax, kept: new Set(current.map(({ name }) => name)) })
   } catch (thrown) {
     if (!(thrown instanceof SchemaError)) throw thrown
-    throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, hint: thrown.advice, cause: thrown })
+    const { reason, position, advice: hint, cause } = thrown
+    const hasTooManyColumns = cause instanceof TooManyColumns
+    throw errors.SCHEMA_INVALID({ reason, ...position, hasTooManyColumns, hint, cause: thrown })
   }
 }
 

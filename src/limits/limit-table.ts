@@ -36,6 +36,12 @@ export interface LimitOptions {
   readonly deleteJobsActiveMax: number
   readonly jobsWaitingMax: number
   readonly jobsWaitingPerTokenMax: number
+  readonly jobResultsBytesMax: number
+  readonly jobResultsBytesPerTokenMax: number
+  readonly recordBytesMax: number
+  readonly urlBytesMax: number
+  readonly urlTimeMaxMs: number
+  readonly engineMemoryBytesMax: number
 }
 
 export type LimitGroup = 'rates' | 'objects' | 'ingestion' | 'queries' | 'jobs' | 'no object yet'
@@ -154,6 +160,9 @@ export const limitTable: readonly LimitRow[] = [
   { name: 'parquet_file_size', what: 'Parquet file', ...size, ...by('parquetBytesMax') },
   { name: 'uncompressed_file_size', what: 'File when it is unpacked', ...size, ...by('decompressedBytesMax') },
   { name: 'events_request_size', what: 'Body of events', ...size, ...by('eventsBodyBytesMax') },
+  { name: 'record_size', what: 'One record', ...size, ...by('recordBytesMax') },
+  { name: 'url_file_size', what: 'File at a URL, as it is sent', ...size, ...by('urlBytesMax') },
+  { name: 'url_import_time', what: 'Import by URL', ...size, unit: 'ms', ...by('urlTimeMaxMs') },
   {
     name: 'parts_at_once',
     what: 'Partitions of the rows of one body',
@@ -164,6 +173,13 @@ export const limitTable: readonly LimitRow[] = [
   { name: 'sql_length', what: 'Query as text', ...query, ...by('sqlBytesMax') },
   { name: 'result_size', what: 'Answer of a query', ...query, ...by('resultBytesMax') },
   { name: 'query_time', what: 'Run of a query', ...query, unit: 'ms', ...by('queryTimeMaxMs') },
+  {
+    name: 'query_memory',
+    what: 'Memory of a query',
+    ...query,
+    options: ['engineMemoryBytesMax'],
+    max: ({ engineMemoryBytesMax }) => Math.floor(engineMemoryBytesMax / 2),
+  },
   { name: 'query_threads', what: 'Threads of a query', ...query, unit: null, ...by('queryThreadsMax') },
   { name: 'delete_jobs', what: 'Deletes of rows that wait and work', ...job, ...by('deleteJobsActiveMax') },
   { name: 'jobs_waiting', what: 'Jobs of one kind that wait', ...job, ...by('jobsWaitingMax') },
@@ -173,6 +189,21 @@ export const limitTable: readonly LimitRow[] = [
     ...job,
     scope: 'token',
     ...by('jobsWaitingPerTokenMax'),
+  },
+  {
+    name: 'job_results',
+    what: 'Results of queries that ran as jobs',
+    ...job,
+    unit: 'bytes',
+    ...by('jobResultsBytesMax'),
+  },
+  {
+    name: 'job_results_per_token',
+    what: 'Results of queries that one token ran as jobs',
+    ...job,
+    scope: 'token',
+    unit: 'bytes',
+    ...by('jobResultsBytesPerTokenMax'),
   },
   absent('workspaces', 'Workspaces'),
   absent('members', 'Members'),

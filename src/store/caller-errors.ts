@@ -6,7 +6,7 @@ import { type ApiError, errors } from '../shared/errors/errors.ts'
 import { clickhouseCodes, stateTextCodes } from './engine-codes.ts'
 import { withoutInternals } from './engine-message.ts'
 import { isOfStoredData } from './service-faults.ts'
-import { isFaultOfEngine, isFaultOfService, StoreError } from './store-error.ts'
+import { isFaultOfEngine, isFaultOfService, isOfItsMemory, StoreError } from './store-error.ts'
 
 /** The store enforces both. */
 export interface QueryLimits {
@@ -144,7 +144,7 @@ function ofQuery(cause: StoreError, { queryTimeMaxMs, resultBytesMax, sql = '', 
     })
   }
   if (isFaultOfService(cause)) return engineFault(namingTables(cause, sql))
-  return errors.SQL_INVALID({ reason: message, hint, cause })
+  return errors.SQL_INVALID({ reason: message, hint, cause, needsTooMuchMemory: isOfItsMemory(cause) })
 }
 
 /** Whether the query made a state out of a text; a damaged part of a table has its name in the message. */

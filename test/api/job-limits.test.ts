@@ -49,3 +49,50 @@ t.test('an import by URL that ends by a size is told with its data source', asyn
   ])
   t.equal(await refusedCount(service, 'uncompressed_file_size'), 1)
 })
+
+t.test('each limit of sizes, objects and memory is told with its name', async (t) => {
+  const service = await openTestService(t, {
+    ...writingRows,
+    ...{
+      recordBytesMax: 1_000,
+      eventsBodyBytesMax: 2_000,
+      formBytesMax: 4_000,
+      bodyUploadBytesMax: 3_000,
+      sqlBytesMax: 2_500,
+    },
+    ...{ dataSourcesMax: 1, columnsMax: 2, tokensMax: 3, resultBytesMax: 1_000_000, jobResultsBytesPerTokenMax: 100 },
+    engineMemoryBytesMax: 512 * 1024 * 1024,
+  })
+  await service.create('visits', 's String, n UInt8')
+  const body = (byteCount: number): string => `{"s":"${'x'.repeat(byteCount)}","n":1}`
+  await service.append('visits', 'ndjson', body(1_500))
+  await service.events('visits', body(2_500))
+  await service.append('visits', 'csv', 'x,1\n'.repeat(1_000))
+  await service.create('more', 'n UInt8')
+  await service.call('POST', '/v0/datasources/visits/alter', {
+    body: new URLSearchParams({ schema: 's String, n UInt8, m UInt8' }).toString(),
+  })
+  for (const name of ['a', 'b', 'c']) await service.call('POST', `/v0/tokens?name=${name}&scope=PIPES:CREATE`)
+  await service.call('POST', '/v0/sql', { body: `SELECT '${'x'.repeat(3_000)}'` })
+  await service.call('POST', '/v0/sql', { body: 'SELECT toString(number) FROM numbers(1000000) FORMAT CSV' })
+  await service.call('POST', '/v0/sql', { body: 'SELECT groupArray(number) FROM numbers(10000000000)' })
+  const job = await service.call('POST', '/v0/sql?job=true', { body: 'SELECT number FROM numbers(1000) FORMAT CSV' })
+  t.match(await endedJob(service, jobIdOf(job)), { status: 'error' })
+  const rows = await untilRows(
+    service,
+    'SELECT DISTINCT limit_name, error_code FROM tinybird.limits_log ORDER BY limit_name',
+    (found) => found.some(([name]) => name === 'job_results_per_token'),
+  )
+  t.strictSame(rows, [
+    ['body_upload_size', 'PAYLOAD_TOO_LARGE'],
+    ['columns', 'SCHEMA_INVALID'],
+    ['data_sources', 'DATASOURCES_TOO_MANY'],
+    ['events_request_size', 'PAYLOAD_TOO_LARGE'],
+    ['job_results_per_token', 'JOB_FILES_OF_TOKEN_FULL'],
+    ['query_memory', 'SQL_INVALID'],
+    ['record_size', 'RECORD_TOO_LARGE'],
+    ['result_size', 'RESULT_TOO_LARGE'],
+    ['sql_length', 'SQL_TOO_LONG'],
+    ['tokens', 'TOKENS_TOO_MANY'],
+  ])
+})

@@ -73,7 +73,7 @@ function readColumns(cursor: TokenCursor, { columnsMax, kept = new Set() }: Sche
     if (leaves > columnsMax) {
       const isNested = columns.size <= columnsMax
       const hint = 'the parts of tuples, arrays and maps count one by one'
-      throw new TextError({
+      throw new TooManyColumns({
         reason: `The schema has more than ${columnsMax} columns`,
         offset,
         ...(isNested ? { hint } : {}),
@@ -84,6 +84,9 @@ function readColumns(cursor: TokenCursor, { columnsMax, kept = new Set() }: Sche
   for (const name of columns.keys()) checkSubcolumn(name, columns, offsets.get(name) ?? 0)
   return [...columns.values()]
 }
+
+/** A schema is right so far, and has more columns than a data source may have. */
+export class TooManyColumns extends TextError {}
 
 /** Arrays, tuples and maps keep their parts in files named like `a.b`, where a column `a.b` would keep itself. */
 function checkSubcolumn(name: string, columns: ReadonlyMap<string, ColumnDefinition>, offset: number): void {

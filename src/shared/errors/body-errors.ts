@@ -70,6 +70,7 @@ export const bodyErrors = {
   RECORD_TOO_LARGE: define({
     status: 413,
     when: 'One record is longer than `recordBytesMax`.',
+    limit: () => 'record_size',
     message: ({ bytesMax }: BytesLimit) => `A record is longer than ${formatBytes(bytesMax)}`,
   }),
   DECOMPRESSED_TOO_LARGE: define({

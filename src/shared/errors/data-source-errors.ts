@@ -7,7 +7,8 @@ export const dataSourceErrors = {
   SCHEMA_INVALID: define({
     status: 400,
     when: 'The schema cannot be read, or asks for something that a table cannot have.',
-    message: ({ reason, line, column }: SchemaFault) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
+    limit: ({ hasTooManyColumns = false }: SchemaFault) => (hasTooManyColumns ? 'columns' : undefined),
+    message: ({ reason, line, column }) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
   }),
   ENGINE_INVALID: define({
     status: 400,
@@ -136,6 +137,8 @@ interface SchemaFault {
   readonly line: number
   /** Counts from 1, in characters. */
   readonly column: number
+  /** Whether it is nothing but their count that a data source may not have. */
+  readonly hasTooManyColumns?: boolean
 }
 
 interface DataSourceUsers {

@@ -7,7 +7,7 @@ export interface ErrorDefinition<Params> {
   readonly when: string
   readonly message: (params: Params) => string
   /** The limit that refuses, where it is one that callers know. */
-  readonly limit?: (params: Params) => LimitName
+  readonly limit?: (params: Params) => LimitName | undefined
   /** How much of that limit is left, where it is one of requests in a time. */
   readonly rate?: (params: Params) => RateFacts
   /** Seconds for the header Retry-After. */

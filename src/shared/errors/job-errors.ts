@@ -93,12 +93,14 @@ export const jobErrors = {
   JOB_FILES_FULL: define({
     status: 503,
     when: 'The results of queries that ran as jobs have as many bytes as `jobResultsBytesMax` allows. The job ends in error; older results go by themselves.',
+    limit: () => 'job_results',
     message: ({ bytesMax }: { readonly bytesMax: number }) =>
       `The result does not fit: results of jobs have ${bytesMax} bytes together at most; ask for less, run it again when older results are gone, or raise --job-results-bytes-max`,
   }),
   JOB_FILES_OF_TOKEN_FULL: define({
     status: 503,
     when: 'The results of queries that one token ran as jobs have as many bytes as `jobResultsBytesPerTokenMax` allows. The job ends in error; other tokens have a share of their own.',
+    limit: () => 'job_results_per_token',
     message: ({ bytesMax }: { readonly bytesMax: number }) =>
       `The result does not fit: results of jobs of one token have ${bytesMax} bytes together at most; ask for less, or remove older ones with DELETE /v0/jobs/<id>/result`,
   }),

@@ -18,7 +18,8 @@ export const queryErrors = {
   SQL_INVALID: define({
     status: 400,
     when: 'The query is wrong, or does something that a query may not; the message is the reason.',
-    message: ({ reason }: { readonly reason: string }) => reason,
+    limit: ({ needsTooMuchMemory = false }: WrongSql) => (needsTooMuchMemory ? 'query_memory' : undefined),
+    message: ({ reason }: WrongSql) => reason,
   }),
   SQL_TOO_COMPLEX: define({
     status: 400,
@@ -111,6 +112,12 @@ export const queryErrors = {
       `There is no room for the answer: ${reason}; repeat the query later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly reason: string }) => retryAfterSeconds,
   }),
+}
+
+interface WrongSql {
+  readonly reason: string
+  /** Whether it is nothing but its memory that a query may not have. */
+  readonly needsTooMuchMemory?: boolean
 }
 
 interface TemplateRefusal {

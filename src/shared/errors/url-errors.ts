@@ -26,6 +26,7 @@ export const urlErrors = {
   REMOTE_TOO_LARGE: define({
     status: 413,
     when: 'A file at a URL is larger than `urlBytesMax`, as it is sent.',
+    limit: () => 'url_file_size',
     message: ({ place, bytesMax }: RemotePlace & { readonly bytesMax: number }) =>
       `The file ${place} is larger than ${formatBytes(bytesMax)}`,
   }),
@@ -55,6 +56,7 @@ export const urlErrors = {
   IMPORT_TOO_LONG: define({
     status: 422,
     when: 'An import by URL takes longer than `urlTimeMaxMs`. The counted rows are stored.',
+    limit: () => 'url_import_time',
     message: ({ timeMaxMs, storedRows }: Stored & { readonly timeMaxMs: number }) =>
       `The import takes longer than ${timeMaxMs / 1000} seconds (--url-time-max-ms); ${storedWords(storedRows)}. Import the rest in smaller files`,
   }),
