@@ -176,10 +176,10 @@ class Views implements Materialize {
     const [first, ...others] = plans
     if (first === undefined) return await change()
     const { targets } = this.#deps
-    const { link, node, made, target } = first
+    const { link, made, target } = first
     const { id, name } = target
     const overridden = first.making === 'override' ? target : undefined
-    const request = { ...requestOf({ link, node, overridden, ...made }), id }
+    const request = { ...requestOf({ link, overridden, ...made }), id }
     const changeBehind = (): Promise<Result> => this.#whileMaking(others, change)
     if (overridden === undefined) return await targets.whileMaking(request, changeBehind)
     const refusal = (rowCount: number): Error => {
@@ -387,12 +387,13 @@ function changedReport(
   return { ...report, warnings: [text, ...report.warnings] }
 }
 
-function requestOf({ overridden, link, node, schema, engine }: TargetDefinition): TargetRequest {
+function requestOf({ overridden, link, schema, engine }: TargetDefinition): TargetRequest {
   const { id = createDataSourceId(), name = link.target.name } = overridden ?? {}
   return {
     id,
     name,
-    description: `Filled by node ${node.name} of Pipe ${link.pipe.name}`,
+    // Names of pipes are not for all who read it.
+    description: 'Filled by a Materialized View',
     schema,
     engine,
     type: 'ndjson',

@@ -58,7 +58,6 @@ export interface TargetDefinition extends Pick<NewTarget, 'engine' | 'schema'> {
   /** Undefined for one of a new name. */
   readonly overridden: DataSource | undefined
   readonly link: ViewLink
-  readonly node: PipeNode
 }
 
 /**
@@ -138,7 +137,7 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     ...(existing === undefined || !isTold ? [] : (fit?.warnings ?? [])),
   ])
   const { schema, engine } = made
-  const defined = existing ?? define({ overridden, schema, engine, link, node })
+  const defined = existing ?? define({ overridden, schema, engine, link })
   const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'
   return { link, ...given, existing, target: defined, making, made, warnings: [...warnings] }
 }
