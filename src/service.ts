@@ -208,6 +208,7 @@ function ingestViewsOf(behind: ViewsBehind, gate: AppendGate): IngestViews {
     setAside: (dataSourceId, failure) => behind.setAside(dataSourceId, failure),
     beforeChange: (dataSourceIds) => behind.beforeChange(dataSourceIds),
     onKeptBeyond: () => behind.onKeptBeyond(),
+    withParked: (graph) => behind.withParked(graph),
   }
 }
 

@@ -14,7 +14,13 @@ import { ImportGate } from './bodies/import-gate.ts'
 import { openBody } from './bodies/opened-body.ts'
 import { refuseStaleDefinition } from './bodies/stale-definition.ts'
 import type { EventsFreshness, EventsStatus } from './events/events.types.ts'
-import { type EventsDeps, type EventsIngest, type EventsOptions, openEvents } from './events/events-ingest.ts'
+import {
+  type EventsDeps,
+  type EventsIngest,
+  type EventsOptions,
+  type IngestViews,
+  openEvents,
+} from './events/events-ingest.ts'
 import type {
   BarrierRequest,
   BodySource,
@@ -72,7 +78,9 @@ export async function openIngest(options: IngestOptions, deps: IngestDeps): Prom
     const partitionLimits = new PartitionLimits(deps.store.partitions, options)
     const events = await openEvents(options, { ...deps, pool, partitionLimits })
     const { catalog, store, recorder, whileRemoving = (_ids, change) => change() } = deps
-    return new OpenIngest(options, { catalog, store, pool, events, partitionLimits, whileRemoving, recorder })
+    const withParked: IngestViews['withParked'] = deps.views?.withParked ?? ((graph) => graph)
+    const given = { catalog, store, whileRemoving, withParked, recorder }
+    return new OpenIngest(options, { ...given, pool, events, partitionLimits })
   } catch (error) {
     await pool.close()
     throw error
@@ -88,6 +96,7 @@ class OpenIngest implements Ingest {
   readonly #events: EventsIngest
   readonly #catalog: IngestDeps['catalog']
   readonly #whileRemoving: WhileRemoving
+  readonly #withParked: IngestViews['withParked']
   readonly #recorder: Pick<Recorder, 'sources'> | undefined
   /** Imports and replays under way. */
   readonly #imports = new Set<Promise<unknown>>()
@@ -106,6 +115,7 @@ class OpenIngest implements Ingest {
       readonly events: EventsIngest
       readonly partitionLimits: PartitionLimits
       readonly whileRemoving: WhileRemoving
+      readonly withParked: IngestViews['withParked']
       readonly recorder: Pick<Recorder, 'sources'> | undefined
     },
   ) {
@@ -117,6 +127,7 @@ class OpenIngest implements Ingest {
     this.#events = deps.events
     this.#catalog = deps.catalog
     this.#whileRemoving = deps.whileRemoving
+    this.#withParked = deps.withParked
     this.#recorder = deps.recorder
     const { decompressedBytesMax, parquetBytesMax } = options
     this.#archives = spoolFor(deps.store, archivesMax, decompressedBytesMax)
@@ -243,7 +254,9 @@ class OpenIngest implements Ingest {
 
   async tableMark(dataSource: DataSource, side: LedgerSideName): Promise<TableMark> {
     const { landing, quarantine } = tablesOf(dataSource)
-    const behind = tablesBehind(await this.store.views.graph(), side === 'rows' ? landing : quarantine)
+    // A view that is parked takes the blocks later, and is the same one then.
+    const graph = this.#withParked(await this.store.views.graph())
+    const behind = tablesBehind(graph, side === 'rows' ? landing : quarantine)
     const tables = [...behind].sort()
     const key = createHash('sha256').update(tables.join('\n')).digest('base64url').slice(0, 16)
     return { blocks: await this.store.parts.lastBlocks(tables), tables: key }

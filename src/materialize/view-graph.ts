@@ -49,13 +49,16 @@ export function viewsInto(id: DataSourceId, pipes: readonly Pipe[]): readonly Ma
   return materializedNodes(pipes).filter(({ view }) => view.targetId === id)
 }
 
-/** The tables and views of the engine, with those views of the catalog that it does not have while they are parked. */
+/**
+ * The tables and views of the engine, with those views of the catalog that it does not have while they are parked, or has on another table
+ * than their source while they catch up.
+ */
 export function withParked(graph: TableGraph, pipes: readonly Pipe[]): TableGraph {
-  const known = new Set(graph.views.map(({ name }) => name))
-  const parked = materializedNodes(pipes).filter(({ view }) => view.behind?.isParked === true && !known.has(view.id))
+  const parked = materializedNodes(pipes).filter(({ view }) => view.behind?.isParked === true)
   if (parked.length === 0) return graph
+  const ids = new Set<string>(parked.map(({ view }) => view.id))
   const views = parked.map(({ view: { id, sourceId, targetId, select, columns } }) => {
     return { name: id, source: sourceId, target: targetId, select, columns: columns.map(({ name }) => name) }
   })
-  return { ...graph, views: [...graph.views, ...views] }
+  return { ...graph, views: [...graph.views.filter(({ name }) => !ids.has(name)), ...views] }
 }

@@ -4,7 +4,7 @@ import { parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { NodeView, Pipe } from '../../src/catalog/pipe.types.ts'
 import { createNodeId, createPipeId, createViewId } from '../../src/catalog/pipe-id.ts'
 import { cyclePath } from '../../src/materialize/view-cycle.ts'
-import { cascadeFrom, viewsInto } from '../../src/materialize/view-graph.ts'
+import { cascadeFrom, viewsInto, withParked } from '../../src/materialize/view-graph.ts'
 import { ownQuery } from '../../src/sql/own-query.ts'
 
 const ids = new Map<string, DataSourceId>()
@@ -80,4 +80,28 @@ t.test('a cascade is in order, each view as deep as its longest way', async (t) 
     ['cd', 'ad'],
   )
   t.same(cascadeFrom(idOf('d'), pipes), [])
+})
+
+t.test('a view that is parked is among those of the engine as the catalog has it', async (t) => {
+  const [sound, parked] = pipesOf('ab', 'ac')
+  const behind = { sinceMs: 1, isParked: true, place: 1, tableBlocks: 0, missCount: 1, errorName: '' }
+  const pipes = [sound, parked && parkedPipe(parked)].flatMap((pipe) => pipe ?? [])
+  function parkedPipe(pipe: Pipe): Pipe {
+    return {
+      ...pipe,
+      nodes: pipe.nodes.map(({ view, ...node }) => ({ ...node, ...(view && { view: { ...view, behind } }) })),
+    }
+  }
+  const [own, away] = pipes.flatMap(({ nodes }) => nodes.flatMap(({ view }) => view ?? []))
+  const seen = {
+    name: own?.id ?? '',
+    source: own?.sourceId ?? '',
+    target: own?.targetId ?? '',
+    select: ownQuery('SELECT 1'),
+    columns: [],
+  }
+  const expected = [seen, { ...seen, name: away?.id ?? '', target: away?.targetId ?? '' }]
+  const onTwin = { ...seen, name: away?.id ?? '', source: 'twin', target: away?.targetId ?? '' }
+  t.same(withParked({ tables: new Map(), views: [seen] }, pipes).views, expected)
+  t.same(withParked({ tables: new Map(), views: [onTwin, seen] }, pipes).views, expected, 'also while it catches up')
 })

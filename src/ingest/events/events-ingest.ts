@@ -15,6 +15,7 @@ import { type DiskReports, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { InsertPlaces } from '../../store/insert-places.ts'
 import type { Store } from '../../store/store.types.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import { diskFileLayer, type FileLayer } from '../../wal/file-layer.ts'
 import { type Sequence, toSequence } from '../../wal/sequence.ts'
 import { openWal, type Wal } from '../../wal/wal.ts'
@@ -82,6 +83,8 @@ export interface IngestViews extends EventsViews {
   readonly beforeChange: (dataSourceIds: readonly string[]) => Promise<void>
   /** More is kept than `viewsBacklogBytesMax`. */
   readonly onKeptBeyond: () => void
+  /** The tables and views of the engine, with the views that are out of the way for a while. */
+  readonly withParked: (graph: TableGraph) => TableGraph
 }
 
 /** The part of the log that may be kept for views: data sources that cannot store their events need theirs. */
