@@ -348,6 +348,8 @@ export interface BarrierRequest {
    * it a final barrier gives up nothing, and is refused like others when what waits cannot be stored.
    */
   readonly condition?: () => Promise<void>
+  /** See `HoldOptions`. */
+  readonly keepsBlocks?: boolean
 }
 
 export interface PlaceWait {

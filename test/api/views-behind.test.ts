@@ -46,23 +46,46 @@ t.test('views that fail beside others', async (t) => {
     t.same(await source.faults(13), [])
   })
 
+  await t.test('replayed rows are kept for it', async (t) => {
+    const source = await open('replayed')
+    await source.park(1)
+    const set = await service.append('replayed', 'ndjson', '{"id":"x","n":2}\n{"id":"y","n":3}')
+    t.match(set.json, { imported_rows: 0, views_behind: { count: 1, views: ['replayed_risky.replayed_risky_view'] } })
+    t.match(await source.behind(), [{ state: 'parked', blocks: 1 }])
+    const replay = (fixes: string) =>
+      service.call('POST', '/v0/datasources/replayed/quarantine/replay', { body: fixes })
+    t.match((await replay('fixes.id=n')).json, { replayed_rows: 2 })
+    t.match(await source.behind(), [{ state: 'parked', blocks: 2 }])
+    await source.mend()
+    t.same((await source.catchUp()).json, { behind: null })
+    t.same(await source.faults(3), [])
+  })
+
+  await t.test('a replay that it fails at parks it with its rows', async (t) => {
+    const source = await open('failing')
+    await service.append('failing', 'ndjson', '{"id":"x","n":13}\n{"id":"y","n":14}')
+    const body = "fixes.id=if(n='13','1','2')"
+    const replayed = await service.call('POST', '/v0/datasources/failing/quarantine/replay', { body })
+    t.match(replayed.json, { replayed_rows: 2, view_failure: /unlucky/ }, replayed.text)
+    t.match(await source.behind(), [{ state: 'parked', blocks: 1 }])
+    await source.mend()
+    t.same((await source.catchUp()).json, { behind: null })
+    t.same(await source.faults(2), [])
+  })
+
   await t.test('rows that are not kept leave it incomplete; it takes new ones, and is filled anew', async (t) => {
     const source = await open('two')
     await source.park(1)
-    const set = await service.append('two', 'ndjson', '{"id":"x","n":2}\n{"id":"y","n":3}')
-    t.match(set.json, { imported_rows: 0, views_behind: { count: 1, views: ['two_risky.two_risky_view'] } })
-    t.match(await source.behind(), [{ state: 'parked', blocks: 1 }])
-    const replayed = await service.call('POST', '/v0/datasources/two/quarantine/replay', { body: 'fixes.id=n' })
-    t.match(replayed.json, { replayed_rows: 2 }, replayed.text)
+    t.equal((await service.call('POST', '/v0/datasources/two_risky_rows/truncate')).status, 205)
     t.match(await source.behind(), [{ state: 'incomplete', blocks: 0, bytes: 0 }])
     await source.mend()
     t.match((await source.catchUp()).json, { behind: { state: 'incomplete', takes_new_rows: true } })
-    await source.send([4])
+    await source.send([2])
     t.equal(await service.count('two_risky_rows'), 1)
     const population = await service.call('POST', '/v0/pipes/two_risky/nodes/two_risky_view/population?truncate=true')
     await endedJob(service, jobIdOf(population))
     t.same(await source.behind(), [])
-    t.same(await source.faults(4), [])
+    t.same(await source.faults(2), [])
   })
 
   await t.test('two fail, and one behind another view', async (t) => {

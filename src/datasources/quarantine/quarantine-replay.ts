@@ -160,7 +160,9 @@ export class QuarantineReplay {
       if (note === null) throw new Error('the replay is noted')
       const viewFailure = await this.#storePieces(dataSource, note)
       const report = await this.#reportOn(dataSource)
-      await ingest.withBarrier({ dataSource, isFinal: false }, () => store.replays.deleteReplayed(id))
+      // Of rows set aside no view has any.
+      const barrier = { dataSource, isFinal: false, keepsBlocks: true }
+      await ingest.withBarrier(barrier, () => store.replays.deleteReplayed(id))
       // What the note says must be on the disk before the note goes.
       await store.sync()
       await catalog.noteReplay(id, null)

@@ -48,7 +48,7 @@ export class ChangeBarriers {
 
   /** See `Ingest.withBarrier`. */
   async withBarrier<Result>(
-    { dataSource, isFinal, condition }: BarrierRequest,
+    { dataSource, isFinal, condition, keepsBlocks = false }: BarrierRequest,
     change: () => Promise<Result>,
   ): Promise<Result> {
     const events = this.#deps.sources.of(dataSource)
@@ -65,7 +65,7 @@ export class ChangeBarriers {
       const isDrained = await events.drain(this.#deps.drainMsMax)
       if (!isDrained && (!isFinal || condition !== undefined)) throw blocked(dataSource)
       await condition?.()
-      await this.#deps.beforeBarrier?.([dataSource.id])
+      if (!keepsBlocks) await this.#deps.beforeBarrier?.([dataSource.id])
       isOver = isFinal
       // From here on nothing of it is inserted, whatever is left: the engine is about to forget its tokens.
       if (isFinal) await this.#giveUp(events, dataSource)
