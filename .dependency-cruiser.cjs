@@ -23,7 +23,7 @@ const imports = {
   store: ['codec', 'schema', 'metrics', 'observe', 'shared'],
   'service-rows': ['store', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'directory', 'storage', 'observe', 'shared'],
-  ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'metrics', 'observe', 'shared'],
+  ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'directory', 'metrics', 'observe', 'shared'],
   query: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
   pipes: ['query', 'sql', 'template', 'catalog', 'schema', 'observe', 'shared'],
   datasources: [

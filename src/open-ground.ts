@@ -21,6 +21,7 @@ import { openJobs } from './jobs/open-jobs.ts'
 import { LimitBook } from './limits/limit-book.ts'
 import { LimitHits } from './limits/limit-hits.ts'
 import { openRates } from './limits/rates.ts'
+import { openInsertsUnderWay } from './materialize/behind/inserts-under-way.ts'
 import { openKeptImports } from './materialize/behind/kept-imports.ts'
 import { Recorder } from './metrics/recorder.ts'
 import { LogSecrets } from './observe/log-secrets.ts'
@@ -169,7 +170,20 @@ async function openRecords(options: Options, deps: RecordsDeps) {
     limitHits.tell({ ...refusal, ...owner, atMs: now(), requestId, resource: subject?.name ?? null })
   const jobs = await openJobs(options, { storage, recorder, workRecorder, onLimit, logger, now })
   const keptImports = await openKeptImports(options, { storage, store, logger })
-  return { keptImports, settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
+  const insertsUnderWay = await openInsertsUnderWay(options, { store })
+  return {
+    keptImports,
+    insertsUnderWay,
+    settings,
+    lookup,
+    tokens,
+    adminToken,
+    lostSecretCount,
+    catalog,
+    variables,
+    jobs,
+    box,
+  }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */

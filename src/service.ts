@@ -122,7 +122,7 @@ async function openModules(
 /** Where rows are and how they come there: the way in, the way out, data sources, and the views between them. */
 async function openRows(options: Options, ground: Ground, { opened, closeTime }: Closing) {
   const { store, catalog, settings, variables, jobs, disk, whileRemoving, recorder, workRecorder, logger, now } = ground
-  const kept = { kept: () => ingest.keptEvents, imports: ground.keptImports }
+  const kept = { kept: () => ingest.keptEvents, imports: ground.keptImports, underWay: ground.insertsUnderWay }
   const behindDeps = { catalog, store, gate: store.gate, ...kept, logger, now }
   const behind = await openViewsBehind(options, behindDeps)
   const ingest = await openIngest(options, {

@@ -1,4 +1,4 @@
-import type { Part } from '../codec/arrow/part.types.ts'
+import type { Part, PartFile } from '../codec/arrow/part.types.ts'
 import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { EngineCounts, EngineState } from '../metrics/service-state.types.ts'
@@ -70,6 +70,8 @@ export interface Appends {
    * expression over the fields of the part, gives as a text. Nothing is inserted. Raises `StoreError`.
    */
   partitionsByRow(request: AppendRequest, tag?: PartExpression): Promise<readonly RowPartition[]>
+  /** Writes the rows that an append takes of a table into a part, for an append that `isNative`. Raises `StoreError`. */
+  writeRows(rows: TableRows): Promise<PartFile>
 }
 
 /** Rows that go from table to table. */
@@ -266,6 +268,14 @@ export interface AppendRequest {
   readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
+  /** True where the only part is what `writeRows` has written of a table, Parquet's or not. */
+  readonly isNative?: boolean
+}
+
+/** What an append takes of a table: its `from` and `fromRows`. */
+export interface TableRows {
+  readonly table: string
+  readonly condition: PartExpression | undefined
 }
 
 /** An INSERT that is about to run, with the files of its parts. */
@@ -274,7 +284,7 @@ export interface WrittenAppend {
   readonly paths: readonly string[]
 }
 
-/** An INSERT that is kept for views which lack it. */
+/** An INSERT that is kept for views which lack it, or until it has ended, as a kill may come into it. */
 export interface KeptAppend {
   /** The table has its rows. */
   noteStored(): Promise<void>
@@ -284,10 +294,13 @@ export interface KeptAppend {
 
 /** Who keeps INSERTs for the views that do not take them, other than those of events, which the log has. */
 export interface AppendKeeper {
-  /** Keeps an INSERT that views would lack, within the gate; null at once where none does. The INSERT waits. */
-  beforeAppend(append: WrittenAppend): Promise<KeptAppend | null> | null
+  /**
+   * Keeps an INSERT that views would lack, now or behind a kill, within the gate; null at once where none sees it. The INSERT waits. `before`
+   * is what was kept of it for an earlier try, and what is given takes its place.
+   */
+  beforeAppend(append: WrittenAppend, before: KeptAppend | null): Promise<KeptAppend | null> | KeptAppend | null
   /** The same for one that a view has just failed at. */
-  keepFailed(append: WrittenAppend, failure: StoreError): Promise<KeptAppend | null>
+  keepFailed(append: WrittenAppend, failure: StoreError, before: KeptAppend | null): Promise<KeptAppend | null>
   /** Has the view that failed go out of the way, outside of the gate; true when that is done: the INSERT may run again. */
   setAside(append: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<boolean>
   /** The rows are stored past the view that failed, which is not out of the way: it lacks them. */

@@ -130,6 +130,55 @@ t.test('imports beside a view that is parked', async (t) => {
     t.same(await keptFiles(source), [])
   })
 
+  await t.test('a block of which the database refuses rows is kept without them', async (t) => {
+    const computed = 'id UInt32 `json:$.id`, n UInt32 `json:$.n`, part UInt32 DEFAULT intDiv(1000, n)'
+    const fails = 'n >= 13 AND (SELECT count() FROM lone_mended) = 0'
+    await service.create('lone_mended', 'n UInt32')
+    for (const [name, engine, state] of [
+      ['lone', {}, 'parked'],
+      ['lone_cut', { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'id % 3' }, 'incomplete'],
+    ] as const) {
+      await service.create(name, computed, engine)
+      const source = new RiskySource(service, name)
+      const sql = `SELECT id, n, part + throwIf(${fails}) AS part FROM ${name}`
+      await source.views.fill(`${name}_only`, sql, { datasource: `${name}_only_rows` })
+      t.equal((await service.append(name, 'ndjson', ndjson([1], 13))).status, 422)
+      const mixed = [ndjson([2], 1), ndjson([3], 0), ndjson([4], 5), ndjson([5], 0), ndjson([6], 7)].join('\n')
+      const answer = await service.append(name, 'ndjson', mixed)
+      t.match(answer.json, { imported_rows: 3, quarantine_rows: 2, views_behind: { count: 1 } }, answer.text)
+      t.match(await source.behind(), [{ state, blocks: state === 'parked' ? 2 : 0 }], name)
+    }
+    await service.events('lone_mended', '{"n":1}', { wait: 'true' })
+    const caughtUp = await new RiskySource(service, 'lone').catchUp('lone_only')
+    t.same(caughtUp.json, { behind: null }, caughtUp.text)
+    const rows = [
+      ['1', '13', '76'],
+      ['2', '1', '1000'],
+      ['4', '5', '200'],
+      ['6', '7', '142'],
+    ]
+    for (const table of ['lone', 'lone_only_rows'])
+      t.same(await service.rows(`SELECT id, n, part FROM ${table} ORDER BY id`), rows, table)
+  })
+
+  await t.test('two that come at once, at each of which another view fails', async (t) => {
+    await service.create('pair', 'id UInt32 `json:$.id`, n UInt32 `json:$.n`')
+    await service.create('pair_mended', 'n UInt32')
+    const source = new RiskySource(service, 'pair')
+    for (const n of [13, 14]) {
+      const sql = `SELECT id, n + throwIf(n = ${n} AND (SELECT count() FROM pair_mended) = 0) AS n FROM pair`
+      await source.views.fill(`pair_${n}`, sql, { datasource: `pair_${n}_rows` })
+    }
+    const answers = await Promise.all([13, 14].map((n) => service.append('pair', 'ndjson', ndjson([n], n))))
+    for (const { status, text } of answers) t.equal(status, 422, text)
+    await source.mend()
+    for (const n of [13, 14]) {
+      const caughtUp = await source.catchUp(`pair_${n}`)
+      t.same(caughtUp.json, { behind: null }, caughtUp.text)
+      t.same(await service.rows(`SELECT id FROM pair_${n}_rows ORDER BY id`), [['13'], ['14']], `pair_${n}_rows`)
+    }
+  })
+
   await t.test('one SELECT of a UNION ALL is parked by itself', async (t) => {
     const source = await open('nine')
     await service.create('beside', 'id UInt32, n UInt32')

@@ -8,6 +8,7 @@
 import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Part, PartFile } from '../../codec/arrow/part.types.ts'
+import { readBootId } from '../../directory/boot-id.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { NamedPlaces, PartKeeper, PlaceCounts } from './import-ledger.types.ts'
 
@@ -111,8 +112,6 @@ export class KeptParts implements PartKeeper {
   }
 }
 
-const bootIdPath = '/proc/sys/kernel/random/boot_id'
-
 /**
  * Opens what earlier processes have kept since the machine was booted, of blocks whose names begin with one of these; all else is
  * removed. Null where the system does not tell its boots apart: nothing is kept then.
@@ -131,15 +130,6 @@ export async function openKeptParts(
   const all = [...prefixes]
   await removeWhere(own, (name) => !all.some((prefix) => name.startsWith(prefix)))
   return new KeptParts(own, deps)
-}
-
-async function readBootId(): Promise<string | null> {
-  try {
-    return (await readFile(bootIdPath, 'utf8')).trim()
-  } catch (error) {
-    if (isMissing(error)) return null
-    throw error
-  }
 }
 
 async function removeWhere(directory: string, isOutdated: (name: string) => boolean): Promise<void> {

@@ -13,7 +13,15 @@ import type { AppendRequest, PartitionBound } from '../../store/store.types.ts'
 /** What makes an INSERT the same one when it runs again, beside its parts. */
 export type KeptRequest = Pick<
   AppendRequest,
-  'blockId' | 'insertPartitionsMax' | 'isPlain' | 'layout' | 'mayBeCutAnew' | 'parquet' | 'partition' | 'rowCount'
+  | 'blockId'
+  | 'insertPartitionsMax'
+  | 'isNative'
+  | 'isPlain'
+  | 'layout'
+  | 'mayBeCutAnew'
+  | 'parquet'
+  | 'partition'
+  | 'rowCount'
 >
 
 export interface KeptFile {
@@ -50,6 +58,8 @@ export class BacklogFiles {
     const files = [await syncedFile(own)]
     for (const [number, path] of paths.entries()) {
       const target = this.#path(index, number + 1)
+      // What stands there was never noted.
+      await rm(target, { force: true })
       await linkOrCopy(path, target)
       files.push(await syncedFile(target))
     }
@@ -76,6 +86,7 @@ export class BacklogFiles {
     for (const [number, { byteCount }] of files.entries()) {
       if (number === 0) continue
       const path = this.#newPartPath()
+      await rm(path, { force: true })
       await linkOrCopy(this.#path(index, number), path)
       parts.push({ path, byteCount })
     }
@@ -104,8 +115,9 @@ export class BacklogFiles {
 
 /** The same text for the same INSERT. */
 export function textOfRequest(request: AppendRequest): string {
-  const { blockId, insertPartitionsMax, isPlain, layout, mayBeCutAnew, parquet, partition, rowCount } = request
-  const kept = { blockId, insertPartitionsMax, isPlain, layout, mayBeCutAnew, parquet, rowCount }
+  const { blockId, insertPartitionsMax, isNative, isPlain, layout, mayBeCutAnew, parquet, partition, rowCount } =
+    request
+  const kept = { blockId, insertPartitionsMax, isNative, isPlain, layout, mayBeCutAnew, parquet, rowCount }
   return JSON.stringify({ ...kept, ...(partition === undefined ? {} : { partition: plainBound(partition) }) })
 }
 
@@ -113,8 +125,9 @@ function plainBound({ judge: _, leftOut, ...bound }: PartitionBound): object {
   return { ...bound, ...(leftOut === undefined ? {} : { leftOut: [...leftOut] }) }
 }
 
-function parseRequest(text: string): KeptRequest {
-  // Written by `textOfRequest`, and its checksum is right.
+/** Of such a text. @throws SyntaxError when it was cut off. */
+export function parseRequest(text: string): KeptRequest {
+  // Written by `textOfRequest`.
   const request = JSON.parse(text) as KeptRequest & { readonly partition?: { readonly leftOut?: readonly string[] } }
   const { partition } = request
   if (partition?.leftOut === undefined) return request
@@ -159,9 +172,8 @@ async function sizeOf(path: string): Promise<number> {
 /** What file systems without links answer. */
 const linklessCodes: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV'])
 
-async function linkOrCopy(from: string, path: string): Promise<void> {
-  // What stands there was never noted.
-  await rm(path, { force: true })
+/** Precondition: nothing is there. */
+export async function linkOrCopy(from: string, path: string): Promise<void> {
   try {
     await link(from, path)
   } catch (error) {

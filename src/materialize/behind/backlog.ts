@@ -32,7 +32,8 @@ export class Backlog {
   /** Keeps all blocks of a data source from now on, or from one of an import on. Precondition: no block is being stored. */
   async keep(viewId: string, dataSourceId: string, firstImport: number | undefined): Promise<BacklogPlace> {
     const { events, imports } = this.#deps
-    const importPlace = firstImport ?? imports.next
+    // Those that are between two tries, as another view fails at them, have not passed this one.
+    const importPlace = Math.min(firstImport ?? imports.next, imports.firstUnstored(dataSourceId) ?? imports.next)
     const place = await events().keep(viewId, dataSourceId)
     imports.keep(viewId, dataSourceId, importPlace)
     return { place, importPlace }

@@ -5,6 +5,7 @@ import type { Logger } from '../../observe/logger.ts'
 import type { AppendGate } from '../../store/append-gate.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { ViewEngine } from '../materialize.types.ts'
+import type { InsertsUnderWay } from './inserts-under-way.ts'
 import type { KeptImport, KeptImports } from './kept-imports.ts'
 
 /** What is kept of events for views that are behind; see `ingest`. */
@@ -27,7 +28,7 @@ export interface RepeatInto {
 
 export interface BehindDeps {
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'listPipes' | 'replacePipe'>
-  readonly store: Pick<Store, 'append' | 'sync'> & {
+  readonly store: Pick<Store, 'append' | 'discard' | 'sync' | 'writeRows'> & {
     readonly views: ViewEngine
     readonly tables: Pick<Store['tables'], 'drop' | 'list' | 'recreateLike'>
     readonly parts: Pick<Store['parts'], 'lastBlocks'>
@@ -36,6 +37,7 @@ export interface BehindDeps {
   /** Of events; there by the time that the first block is stored. */
   readonly kept: () => KeptBlocksOfViews
   readonly imports: KeptImports
+  readonly underWay: InsertsUnderWay
   readonly logger: Pick<Logger, 'debug' | 'error' | 'info' | 'warn'>
   /** Epoch milliseconds. */
   readonly now: () => number

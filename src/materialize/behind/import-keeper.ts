@@ -1,14 +1,19 @@
 /**
  * What is done with INSERTs of imports that views do not take: they are kept as files before they run, for views that are parked, and with
  * the failure of a view, which is parked then. What cannot be kept leaves views incomplete.
+ *
+ * While no view is parked they are files as long as they run, so that a start ends those which a kill came into.
  */
 
+import { materializedNodes } from '../../catalog/node-views.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
+import { partitionKeyOf } from '../../schema/definitions/table-definition.ts'
 import { circumstanceCodes, clickhouseCodes } from '../../store/engine-codes.ts'
 import type { AppendKeeper, AppendRequest, KeptAppend, WrittenAppend } from '../../store/store.types.ts'
 import { isFaultOfService, isTooCostly, StoreError } from '../../store/store-error.ts'
 import { cascadeFrom } from '../view-graph.ts'
 import type { BehindDeps, FailedBlock } from './behind.types.ts'
+import type { InsertUnderWay, LeftInsert } from './inserts-under-way.ts'
 import type { KeptImport } from './kept-imports.ts'
 import { type FailedView, isKept, isRepeatable, knowsBlocks, viewsBehind } from './view-reach.ts'
 
@@ -24,29 +29,37 @@ interface Parking {
   keptViews(): readonly MaterializedNode[]
 }
 
-const unkept = 'rows came that are not kept, such as those of a replay'
+const unkept = 'rows came that could not be kept'
+
+type ImportKeeperDeps = Pick<BehindDeps, 'catalog' | 'imports' | 'kept' | 'logger' | 'store' | 'underWay'>
 
 export class ImportKeeper implements AppendKeeper {
-  readonly #deps: Pick<BehindDeps, 'catalog' | 'imports' | 'kept' | 'logger' | 'store'>
+  readonly #deps: ImportKeeperDeps
   readonly #parking: Parking
 
-  constructor(deps: Pick<BehindDeps, 'catalog' | 'imports' | 'kept' | 'logger' | 'store'>, parking: Parking) {
+  constructor(deps: ImportKeeperDeps, parking: Parking) {
     this.#deps = deps
     this.#parking = parking
   }
 
-  beforeAppend(append: WrittenAppend): Promise<KeptAppend | null> | null {
-    if (!this.#parking.mayHaveSome && this.#deps.imports.isEmpty) return null
-    return this.#beforeAppend(append)
+  beforeAppend(append: WrittenAppend, before: KeptAppend | null): Promise<KeptAppend | null> | KeptAppend | null {
+    // Views that were parked since have it among what they need.
+    if (before instanceof KeptBlock) return before
+    if (this.#parking.mayHaveSome || !this.#deps.imports.isEmpty) return this.#beforeAppend(append, before)
+    return before ?? this.#noteUnderWay(append)
   }
 
-  async keepFailed(append: WrittenAppend, failure: StoreError): Promise<KeptAppend | null> {
+  async keepFailed(append: WrittenAppend, failure: StoreError, before: KeptAppend | null): Promise<KeptAppend | null> {
+    if (before instanceof KeptBlock) return before
     const { catalog } = this.#deps
     const { table } = append.request
     const failed = this.#parking.parkable(table, failure)
-    if (failed === undefined || 'mirror' in failed || failed.node.view.sourceId !== table) return null
-    if (!isRepeatable(failed.node.view, catalog.listPipes(), (id) => catalog.find(id))) return null
-    return await this.#keep(append)
+    if (failed === undefined || 'mirror' in failed || failed.node.view.sourceId !== table) return before
+    if (!isRepeatable(failed.node.view, catalog.listPipes(), (id) => catalog.find(id))) return before
+    const kept = await this.#keep(append)
+    // A start runs it again of what is kept.
+    if (kept !== null) await before?.noteStored()
+    return kept ?? before
   }
 
   async setAside({ request }: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<boolean> {
@@ -57,6 +70,7 @@ export class ImportKeeper implements AppendKeeper {
   async notePassed({ request }: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<void> {
     // The next start inserts it again, and the view fails again.
     if (this.#parking.isClosed && kept instanceof KeptBlock) return this.#deps.imports.leave(kept.block)
+    if (this.#parking.isClosed && kept !== null) return
     const failed = this.#parking.parkable(request.table, failure)
     if (failed !== undefined && 'node' in failed) await this.#parking.noteLacking(failed.node.view.id, failure)
     await kept?.noteStored()
@@ -72,6 +86,42 @@ export class ImportKeeper implements AppendKeeper {
     }
     await imports.tidy()
     for (const one of imports.doubtful) await this.#settle(one)
+    await this.#endLeft()
+  }
+
+  /** Runs again what an earlier process was ended in the middle of: its rows may be in the table and not in all that views fill of it. */
+  async #endLeft(): Promise<void> {
+    const { catalog, underWay } = this.#deps
+    for (const number of underWay.left) {
+      const left = await underWay.read(number)
+      if (left === null) continue
+      if (catalog.find(left.table) !== undefined) await this.#endOne(left)
+      await this.endUnderWay(left)
+    }
+  }
+
+  async #endOne(left: LeftInsert): Promise<void> {
+    const { logger, store, underWay } = this.#deps
+    try {
+      await store.append({ ...(await underWay.open(left)), table: left.table, outlivesViews: true })
+      logger.info(
+        { block: left.request.blockId },
+        'A block of an import that a kill came into is in its table and in all views.',
+      )
+    } catch (err) {
+      if (!(err instanceof StoreError && err.areRowsStored)) await this.#noteDoubtful(left, err)
+    }
+  }
+
+  /** Its rows may be in the table, and not in what views fill of it. */
+  async #noteDoubtful({ table, request }: LeftInsert, err: unknown): Promise<void> {
+    const { catalog, logger } = this.#deps
+    logger.warn({ err, block: request.blockId }, 'A block of an import that an earlier process left was not stored.')
+    if (isNothingStored(err, this.#isCut({ ...request, table }))) return
+    const failure =
+      err instanceof StoreError ? err : new StoreError({ kind: 'engine', message: String(err), cause: err })
+    const seen = materializedNodes(catalog.listPipes()).filter(({ view }) => view.sourceId === table)
+    for (const { view } of seen) await this.#parking.noteLacking(view.id, failure)
   }
 
   async #settle(block: KeptImport): Promise<void> {
@@ -90,46 +140,97 @@ export class ImportKeeper implements AppendKeeper {
     }
   }
 
-  async #beforeAppend(append: WrittenAppend): Promise<KeptAppend | null> {
+  async #beforeAppend(append: WrittenAppend, before: KeptAppend | null): Promise<KeptAppend | null> {
     const { imports } = this.#deps
     const { table, blockId } = append.request
     const known = imports.isEmpty ? undefined : imports.find(table, blockId)
     const lacking = this.#lacking(table)
-    if (lacking.length === 0) return known === undefined ? null : this.#begin(known, append.request)
+    if (lacking.length === 0 && known !== undefined) return this.#begin(known, append.request)
+    if (lacking.length === 0) return before ?? (await this.#noteUnderWay(append))
     const kept = await this.#keep(append)
-    if (kept === null) await this.#parking.lose(lacking, unkept)
-    return kept
+    // A start runs it again of what is kept.
+    if (kept !== null) await before?.noteStored()
+    else await this.#parking.lose(lacking, unkept)
+    return kept ?? before ?? (await this.#noteUnderWay(append))
   }
 
-  #begin(known: KeptImport, { partition }: AppendRequest): KeptAppend {
+  /** Null at once where no view sees its rows. */
+  #noteUnderWay(append: WrittenAppend): Promise<KeptAppend | null> | null {
+    const { table, from } = append.request
+    // Whoever inserts out of a table does so again behind a kill.
+    if (from !== undefined) return null
+    const isSeen = materializedNodes(this.#deps.catalog.listPipes()).some(({ view }) => view.sourceId === table)
+    return isSeen && this.#isKeepable(append) ? this.#addUnderWay(append) : null
+  }
+
+  async #addUnderWay(append: WrittenAppend): Promise<KeptAppend | null> {
+    const { logger, underWay } = this.#deps
+    try {
+      const insert = await underWay.add(append)
+      return insert === null ? null : new AppendUnderWay(insert, { isCut: this.#isCut(append.request) }, this)
+    } catch (err) {
+      const block = append.request.blockId
+      logger.warn({ err, block }, 'A block could not be noted: a kill may leave it in its table and not in all views.')
+      return null
+    }
+  }
+
+  #begin(known: KeptImport, request: AppendRequest): KeptAppend {
     if (!known.isStored) this.#deps.imports.begin(known)
-    return new KeptBlock(known, { isCut: partition !== undefined }, this)
+    return new KeptBlock(known, { isCut: this.#isCut(request) }, this)
   }
 
   /** Null where it cannot be kept. */
   async #keep(append: WrittenAppend): Promise<KeptBlock | null> {
-    const { imports, kept, logger } = this.#deps
-    const { request, paths } = append
-    if (!this.#isKeepable(request, paths)) return null
+    const { logger } = this.#deps
+    const { request } = append
+    if (!this.#isKeepable(append)) return null
     try {
-      const byteCount = await imports.bytesOf(append)
-      if (!(await this.#makeRoom(byteCount))) return null
-      const block = await imports.add(append, { place: kept().placeNow(request.table), byteCount })
-      return new KeptBlock(block, { isCut: request.partition !== undefined }, this)
+      return request.from === undefined ? await this.#keepFiles(append) : await this.#keepRows(request, request.from)
     } catch (err) {
       logger.error({ err, block: request.blockId }, 'A block could not be kept for Materialized Views that lack it.')
       return null
     }
   }
 
+  async #keepFiles(append: WrittenAppend): Promise<KeptBlock | null> {
+    const { imports, kept } = this.#deps
+    const { request } = append
+    const byteCount = await imports.bytesOf(append)
+    if (!(await this.#makeRoom(byteCount))) return null
+    const block = await imports.add(append, { place: kept().placeNow(request.table), byteCount })
+    return new KeptBlock(block, { isCut: this.#isCut(request) }, this)
+  }
+
+  /** Rows of a table that is soon gone, such as those of a block of which some are refused. */
+  async #keepRows(
+    { from: _, fromRows: condition, ...request }: AppendRequest,
+    table: string,
+  ): Promise<KeptBlock | null> {
+    const { store } = this.#deps
+    const part = await store.writeRows({ table, condition })
+    try {
+      const layout = { fields: [], targets: request.layout.targets }
+      return await this.#keepFiles({ request: { ...request, layout, isNative: true }, paths: [part.path] })
+    } finally {
+      await store.discard([part])
+    }
+  }
+
   /** Behind a kill it is inserted again, so all that it comes to must know it again. */
-  #isKeepable({ table, from, query }: AppendRequest, paths: readonly string[]): boolean {
-    if (paths.length === 0 || from !== undefined || query !== undefined) return false
+  #isKeepable({ request: { table, from, query }, paths }: WrittenAppend): boolean {
+    if ((paths.length === 0 && from === undefined) || query !== undefined) return false
     const { catalog } = this.#deps
     const source = catalog.find(table)
     if (source === undefined) return false
     const targets = cascadeFrom(source.id, catalog.listPipes()).map(({ view }) => view.targetId)
     return knowsBlocks([source.id, ...targets], (id) => catalog.find(id))
+  }
+
+  /** Whether it may be stored partition by partition. */
+  #isCut({ table, partition }: Pick<AppendRequest, 'partition' | 'table'>): boolean {
+    const source = this.#deps.catalog.find(table)
+    return partition !== undefined || (source !== undefined && partitionKeyOf(source.engine) !== undefined)
   }
 
   /** Gives up what is kept for views, beginning with the one that needs the most, until there is room. */
@@ -165,6 +266,21 @@ export class ImportKeeper implements AppendKeeper {
     } else await imports.drop(block)
   }
 
+  /** What fails here is told: the next start runs it once more. */
+  async endUnderWay(insert: InsertUnderWay): Promise<void> {
+    const { logger, underWay } = this.#deps
+    try {
+      await underWay.end(insert)
+    } catch (err) {
+      logger.warn({ err }, 'Files of a block whose INSERT has ended could not be removed.')
+    }
+  }
+
+  /** Where the engine ends with the service, the next start runs it again. */
+  async noteFailedUnderWay(insert: InsertUnderWay, { isLeft }: { readonly isLeft: boolean }): Promise<void> {
+    if (!isLeft || !this.#parking.isClosed) await this.endUnderWay(insert)
+  }
+
   async #lose(block: KeptImport, reason: string): Promise<void> {
     const { imports } = this.#deps
     await this.#parking.lose(
@@ -193,6 +309,28 @@ class KeptBlock implements KeptAppend {
 
   noteFailed(failure: unknown, isBegun: boolean): Promise<void> {
     return this.#keeper.noteFailed(this, failure, isBegun)
+  }
+}
+
+/** One that is not kept for a view, as long as it runs. */
+class AppendUnderWay implements KeptAppend {
+  readonly #insert: InsertUnderWay
+  readonly #isCut: boolean
+  readonly #keeper: ImportKeeper
+
+  constructor(insert: InsertUnderWay, { isCut }: { readonly isCut: boolean }, keeper: ImportKeeper) {
+    this.#insert = insert
+    this.#isCut = isCut
+    this.#keeper = keeper
+  }
+
+  noteStored(): Promise<void> {
+    return this.#keeper.endUnderWay(this.#insert)
+  }
+
+  noteFailed(failure: unknown, isBegun: boolean): Promise<void> {
+    const isLeft = isBegun && !isNothingStored(failure, this.#isCut)
+    return this.#keeper.noteFailedUnderWay(this.#insert, { isLeft })
   }
 }
 

@@ -179,6 +179,11 @@ export class KeptImports {
     return [...this.#imports.values()].filter(({ number, isStored }) => !isStored && !this.#underWay.has(number))
   }
 
+  /** The number of the first one of a data source whose rows are not known to be stored; undefined when there is none. */
+  firstUnstored(dataSourceId: string): number | undefined {
+    return [...this.#imports.values()].find((one) => one.dataSourceId === dataSourceId && !one.isStored)?.number
+  }
+
   get all(): readonly KeptImport[] {
     return [...this.#imports.values()]
   }

@@ -16,8 +16,8 @@ export interface ViewsOfAppends {
 
 /** Keeps nothing. */
 export const noKeeper: AppendKeeper = {
-  beforeAppend: () => null,
-  keepFailed: async () => null,
+  beforeAppend: (_append, before) => before,
+  keepFailed: async (_append, _failure, before) => before,
   setAside: async () => false,
   notePassed: async () => undefined,
 }
@@ -67,10 +67,11 @@ class AppendTries {
     const { gate, keeper } = this.#views
     const leave = await gate.enter(this.#append.request.table)
     try {
-      this.kept ??= await keeper.beforeAppend(this.#append)
+      // Others may have been set aside since the last try.
+      this.kept = await keeper.beforeAppend(this.#append, this.kept)
       const failure = await this.#runOnce(more)
       if (failure === null) await this.kept?.noteStored()
-      else this.kept ??= await keeper.keepFailed(this.#append, failure)
+      else this.kept = await keeper.keepFailed(this.#append, failure, this.kept)
       return failure
     } finally {
       leave()
@@ -83,7 +84,10 @@ class AppendTries {
     const leave = await gate.enter(this.#append.request.table)
     try {
       const again = await this.#runOnce({ passesViews: true, leftBy: undefined })
-      if (again !== null) throw again
+      if (again !== null) {
+        await this.kept?.noteFailed(again, true)
+        throw again
+      }
       await keeper.notePassed(this.#append, failure, this.kept)
     } finally {
       leave()

@@ -182,9 +182,10 @@ export class Appends {
     const insert = async (session: EngineSession): Promise<void> => {
       // It may have waited for its session.
       request.leftBy?.throwIfAborted()
-      request.onBegun?.()
       const watched = { run: (sql: string) => this.#runWatched(session, sql, running) }
-      for (const slice of await appendSlices(watched, request, { path, limits })) {
+      const slices = await appendSlices(watched, request, { path, limits })
+      request.onBegun?.()
+      for (const slice of slices) {
         await watched.run(appendStatement(request, path, { ...slice, passesViews, limits }))
       }
     }

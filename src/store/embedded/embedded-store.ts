@@ -11,7 +11,7 @@
 //   INSERTs (`appends.ts`), copies (`table-copies.ts`), reads of callers' files (`file-reads.ts`).
 
 import { mkdir, rm } from 'node:fs/promises'
-import type { Part } from '../../codec/arrow/part.types.ts'
+import type { Part, PartFile } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { EngineCounts, EngineState } from '../../metrics/service-state.types.ts'
 import type { Logger } from '../../observe/logger.ts'
@@ -43,6 +43,7 @@ import type {
   SelectStream,
   SupervisedStore,
   TablePair,
+  TableRows,
 } from '../store.types.ts'
 import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
 import { FileSystemSync } from './data-sync.ts'
@@ -64,6 +65,7 @@ import { Selects } from './selects.ts'
 import { StatementStops } from './statement-stops.ts'
 import { type StoreDirectories, storeDirectories } from './store-directories.ts'
 import { TableCopies } from './table-copies.ts'
+import { writeRows } from './written-rows.ts'
 
 /**
  * Opens the engine on `dataDirectory`, restricted readers and all.
@@ -265,6 +267,12 @@ class EmbeddedStore implements SupervisedStore, Statements {
 
   partitionsByRow(request: AppendRequest, tag?: PartExpression): Promise<readonly RowPartition[]> {
     return this.#appends.partitionsByRow(request, tag)
+  }
+
+  writeRows(rows: TableRows): Promise<PartFile> {
+    const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = this.#options
+    const limits = { timeMaxMs, memoryBytesMax }
+    return writeRows(rows, { engine: this.#engine, partFiles: this.#partFiles, limits })
   }
 
   copy(request: CopyRequest): Promise<void> {

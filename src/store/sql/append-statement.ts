@@ -2,7 +2,7 @@ import { type PartExpression, partExpression } from '../../codec/arrow/part-expr
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows } from '../store.types.ts'
+import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows, TableRows } from '../store.types.ts'
 import { qualified } from './qualified.ts'
 import {
   appendRowsMax,
@@ -31,7 +31,7 @@ export interface AppendSlice {
  * @param path absolute path of the part's file, or a pattern `…-{0,1,2}.arrow` over the files of several parts.
  */
 export function appendStatement(request: AppendRequest, path: string, slice?: AppendSlice): string {
-  const { table, layout, rowCount, blockId, partition, parquet } = request
+  const { table, layout, rowCount, blockId, partition, parquet, isNative = false } = request
   assert(layout.targets.length > 0, 'a layout fills at least one column')
   assert(rowCount < appendRowsMax, 'an append has fewer rows than the engine would cut a block at')
   const columns = layout.targets.map(({ column }) => quoteName(column)).join(', ')
@@ -45,7 +45,7 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${qualified(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), ...(request.query === undefined ? {} : querySettings), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), ...(request.query === undefined ? {} : querySettings), ...(isNative ? nativeSettings : {}), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
 }
 
@@ -59,6 +59,9 @@ const querySettings: Settings = {
   union_default_mode: 'DISTINCT',
   optimize_move_to_prewhere: 0,
 }
+
+/** Else the columns of the file are taken for those of the table. */
+const nativeSettings: Settings = { use_structure_from_insertion_table_in_table_functions: 0 }
 
 function boundSettings({ insertPartitionsMax }: AppendRequest): Settings {
   if (insertPartitionsMax === undefined) return {}
@@ -145,11 +148,20 @@ function orderedSource(request: AppendRequest, path: string): string {
 }
 
 function fileSource(
-  { layout, parquet, from, fromRows, query }: Pick<AppendRequest, 'from' | 'fromRows' | 'layout' | 'parquet' | 'query'>,
+  {
+    layout,
+    parquet,
+    from,
+    fromRows,
+    query,
+    isNative,
+  }: Pick<AppendRequest, 'from' | 'fromRows' | 'isNative' | 'layout' | 'parquet' | 'query'>,
   path: string,
 ): string {
   if (query !== undefined) return `(${query})`
   if (from !== undefined) return `(${tableSource(from, fromRows)})`
+  // It tells its columns by itself.
+  if (isNative === true) return `file(${quoteString(path)}, 'Native')`
   const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
   const format = parquet === undefined ? 'ArrowStream' : 'Parquet'
   return `file(${quoteString(path)}, '${format}', ${quoteString(structure)})`
@@ -170,6 +182,20 @@ function whereClause(parquet: ParquetSource | undefined): string {
 function settingsOf(parquet: ParquetSource | undefined): Settings {
   return parquet === undefined ? appendSettings : { ...appendSettings, ...parquetSettings }
 }
+
+/** Writes the rows that an append takes of a table into a file, from which an append that `isNative` takes them. */
+export function writtenRowsStatement({ table, condition }: TableRows, path: string, limits: InsertLimits): string {
+  const { insert_deduplicate: _, ...settings } = settingsOf(undefined)
+  return [
+    tableSource(table, condition),
+    `INTO OUTFILE ${quoteString(path)}`,
+    'FORMAT Native',
+    `SETTINGS ${settingsText({ ...settings, max_block_size: writtenBlockRows, ...limitSettings(limits) })}`,
+  ].join('\n')
+}
+
+/** Rows that are held at once, sorting aside. */
+const writtenBlockRows = 65_536
 
 /** Counts the rows of a Parquet file for which `condition` is not true, in a column `count`. */
 export function refusedRowsQuery({ layout, condition, range }: RefusedRows, path: string): string {

@@ -25,10 +25,10 @@ function openCase(outcomes: readonly (StoreError | null)[], given: Partial<Appen
     noteFailed: async (_, isBegun) => void steps.push(`noted as failed, ${isBegun ? '' : 'not '}begun`),
   }
   const keeper: AppendKeeper = {
-    beforeAppend: () => null,
-    keepFailed: async () => {
-      steps.push('kept')
-      return kept
+    beforeAppend: (_append, before) => before,
+    keepFailed: async (_append, _failure, before) => {
+      if (before === null) steps.push('kept')
+      return before ?? kept
     },
     setAside: async () => {
       // Whoever sets a view aside closes the gate.

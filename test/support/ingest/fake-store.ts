@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../../src/catalog/data-source-id.ts'
-import type { Part } from '../../../src/codec/arrow/part.types.ts'
+import type { Part, PartFile } from '../../../src/codec/arrow/part.types.ts'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { defaultEngine } from '../../../src/schema/engines/engine-definition.ts'
 import type { Statements } from '../../../src/store/statements.types.ts'
@@ -108,6 +108,10 @@ export class FakeStore implements Store, Statements {
 
   async partitionsByRow({ rowCount }: AppendRequest): Promise<readonly RowPartition[]> {
     return Array.from({ length: rowCount }, () => ({ name: '(1)', tag: '' }))
+  }
+
+  async writeRows(): Promise<PartFile> {
+    return { path: '', byteCount: 0 }
   }
 
   async command(_sql?: string): Promise<void> {}

@@ -2,8 +2,10 @@
  * Parks a view that fails and has it catch up, again and again while events come, or imports beside them, each time with a kill at some
  * moment of it: while it is being parked, while it is parked, and while it takes what it lacks.
  *
- * After each kill the view catches up, and every row that was acknowledged is once in the table, in what another view fills, and in what
- * this one does. Events that were not are in all of them or in none; rows of imports that were not are nowhere twice.
+ * Beside it one SELECT of a UNION ALL fails, whose other one goes on filling the same data source.
+ *
+ * After each kill the views catch up, and every row that was acknowledged is once in the table, in what another view fills, and in what
+ * these do. Those that were not, of events and of imports, are in all of them or in none.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
@@ -25,8 +27,10 @@ export interface BehindRunReport {
   /** Of the last ones, how many came before the answer. */
   readonly cutCatchUps: number
   readonly rows: number
-  /** Imports that were answered, those of them that a view failed at first, and those cut off that are in some tables alone. */
-  readonly imports: { readonly answered: number; readonly refused: number; readonly partial: number }
+  /** Imports that were answered, those of them that a view failed at first, and those cut off whose rows are stored all the same. */
+  readonly imports: { readonly answered: number; readonly refused: number; readonly cut: number }
+  /** Kills before which the SELECT of the UNION ALL was parked. */
+  readonly unionParked: number
   readonly words: ServiceWords
   /** What is not as it must be; empty when all is. */
   readonly faults: readonly string[]
@@ -37,8 +41,8 @@ type Moment = (typeof moments)[number]
 
 const blockRows = 20
 const blocksPerRoundMax = 150
-const tables = ['stream', 'sound_rows', 'risky_rows']
-const catchUpPath = '/v0/pipes/risky/nodes/n/catch_up'
+const tables = ['stream', 'sound_rows', 'risky_rows', 'united_rows']
+const failingPipes = ['risky', 'united'] as const
 /** The view fails at them while nothing is in `mended`. */
 const unlucky = 13
 
@@ -51,10 +55,11 @@ export async function runBehind({ rounds, seed, hasImports }: BehindRunOptions):
     await run.setUp()
     for (let round = 0; round < rounds; round += 1) await run.round()
     await service.end('SIGTERM')
-    const { kills, moments: counted, cutCatchUps, rows, imports, faults } = run
+    const { kills, moments: counted, cutCatchUps, rows, imports, unionParked, faults } = run
     // That the view fails is what is wanted.
     const errors = service.words.errors.filter((line) => !line.includes('unlucky'))
-    return { kills, moments: counted, cutCatchUps, rows, imports, faults, words: { ...service.words, errors } }
+    const words = { ...service.words, errors }
+    return { kills, moments: counted, cutCatchUps, rows, imports, unionParked, faults, words }
   } finally {
     await service.end('SIGKILL')
     await directory.remove()
@@ -62,6 +67,7 @@ export async function runBehind({ rounds, seed, hasImports }: BehindRunOptions):
 }
 
 interface ShownBehind {
+  readonly view: string
   readonly state: string
   readonly blocks: number
 }
@@ -72,7 +78,8 @@ class BehindRun {
   rows = 0
   readonly moments: Record<Moment, number> = { parking: 0, parked: 0, 'catching up': 0 }
   readonly faults: string[] = []
-  readonly imports = { answered: 0, refused: 0, partial: 0 }
+  readonly imports = { answered: 0, refused: 0, cut: 0 }
+  unionParked = 0
   readonly #service: KillService
   readonly #random: SeededRandom
   readonly #hasImports: boolean
@@ -97,7 +104,13 @@ class BehindRun {
     const more = '&engine=MergeTree&engine_sorting_key=id&engine_partition_key=id%25%203'
     await this.#link('sound', 'SELECT block, id, n FROM stream', '')
     const fails = `n >= ${unlucky} AND (SELECT count() FROM mended) = 0`
-    await this.#link('risky', `SELECT block, id, n + throwIf(${fails}, 'unlucky') AS n FROM stream`, more)
+    const risky = `SELECT block, id, n + throwIf(${fails}, 'unlucky') AS n FROM stream`
+    await this.#link('risky', risky, more)
+    await this.#link(
+      'united',
+      `SELECT block, id, n FROM stream WHERE id % 2 = 0 UNION ALL ${risky} WHERE id % 2 = 1`,
+      '',
+    )
   }
 
   async round(): Promise<void> {
@@ -107,6 +120,7 @@ class BehindRun {
     const moment = moments[this.#random.below(moments.length)] ?? 'parking'
     const trying = await this.#untilMoment(moment)
     const victim = victims[this.#random.below(victims.length)] ?? 'both'
+    if ((await this.#behind()).some(({ view }) => view.startsWith('united.'))) this.unionParked += 1
     await this.#service.kill(victim)
     this.kills += 1
     this.moments[moment] += 1
@@ -123,12 +137,13 @@ class BehindRun {
       await delay(this.#random.below(900))
       return nothing
     }
-    while ((await this.#behind()) === undefined) await delay(10)
+    const awaited = `${this.#random.pick(failingPipes)}.`
+    while (!(await this.#behind()).some(({ view }) => view.startsWith(awaited))) await delay(10)
     await delay(this.#random.below(400))
     if (moment === 'parked') return nothing
     await this.#mend()
     let isCut = false
-    const trying = this.#service.call('POST', catchUpPath).then(
+    const trying = this.#service.call('POST', catchUpPathOf(this.#random.pick(failingPipes))).then(
       () => undefined,
       () => {
         isCut = true
@@ -144,13 +159,11 @@ class BehindRun {
     for (;;) {
       await this.#service.untilStored('stream')
       const behind = await this.#behind()
-      if (behind === undefined) return
-      if (behind.state !== 'parked') {
-        this.faults.push(`the view is ${behind.state}`)
-        return
-      }
+      if (behind.length === 0) return
+      for (const { view, state } of behind) if (state !== 'parked') this.faults.push(`${view} is ${state}`)
+      if (this.faults.length > 0) return
       try {
-        await this.#service.call('POST', catchUpPath)
+        for (const { view } of behind) await this.#service.call('POST', catchUpPathOf(view.split('.')[0] ?? ''))
       } catch {
         // The engine may be starting still.
         await delay(50)
@@ -170,25 +183,25 @@ class BehindRun {
       counts.set(table, new Map(rows.map(({ block, c, n }) => [Number(block), `${c} rows of ${n}`])))
       if (table === 'stream') this.rows = rows.reduce((total, { c }) => total + Number(c), 0)
     }
-    this.imports.partial = 0
+    this.imports.cut = 0
     for (let block = 1; block <= this.#blocks; block += 1) {
       const [first, ...others] = tables.map((table) => counts.get(table)?.get(block) ?? 'none')
-      const isAlike = others.every((other) => other === first)
+      if (this.#cut.has(block) && first !== 'none') this.imports.cut += 1
       if (this.#acknowledged.has(block) && first?.startsWith(`${blockRows} rows`) !== true) {
         this.faults.push(`block ${block}: stream has ${first}`)
       }
-      if (isAlike) continue
-      if (this.#cut.has(block)) this.imports.partial += 1
-      else this.faults.push(`block ${block}: ${tables.join()} have ${[first, ...others].join()}`)
+      if (others.some((other) => other !== first)) {
+        this.faults.push(`block ${block}: ${tables.join()} have ${[first, ...others].join()}`)
+      }
     }
   }
 
-  async #behind(): Promise<ShownBehind | undefined> {
+  async #behind(): Promise<readonly ShownBehind[]> {
     // The answer's shape is what other tests check.
     const { views_behind: shown = [] } = (await this.#service.call('GET', '/v0/datasources/stream')) as {
       readonly views_behind?: readonly ShownBehind[]
     }
-    return shown[0]
+    return shown
   }
 
   async #mend(): Promise<void> {
@@ -250,4 +263,8 @@ class BehindRun {
     }
     return data
   }
+}
+
+function catchUpPathOf(pipe: string): string {
+  return `/v0/pipes/${pipe}/nodes/n/catch_up`
 }

@@ -21,6 +21,7 @@ export function faultyStore(store: OpenedStore, pattern: RegExp, fault: Error): 
     fill: (fill) => store.fill(fill),
     untilAppended: (names) => store.untilAppended(names),
     partitionsByRow: (append, tag) => store.partitionsByRow(append, tag),
+    writeRows: (append) => store.writeRows(append),
     copy: (copy) => store.copy(copy),
     copyQuery: (copy) => store.copyQuery(copy),
     exchange: (pairs) => store.exchange(pairs),
