@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type AttackName, type Attacks, attackNames } from './support/attacks.ts'
-import { readOptions, withBench } from './support/bench.ts'
+import { isChosen, readOptions, withBench } from './support/bench.ts'
 import { statusSum } from './support/process-usage.ts'
 import { type ServiceProcess, startService } from './support/processes.ts'
 import { startRemote } from './support/remote-functions.ts'
@@ -16,9 +16,9 @@ import { percentilesOf } from './support/statistics.ts'
  * neighbour from another address in another. It sends an event and asks a query in turns. Exits with 1 when its p99
  * is above the bound, when one of its requests fails, or when the memory of the service grows beyond its bound.
  *
- * Usage: node dist/benchmarks/neighbours.js [--seconds 10] [--p99-ms-max 500] [--memory-mb-max 1500] [--out FILE]
+ * Usage: node dist/benchmarks/neighbours.js [--seconds 10] [--p99-ms-max 500] [--memory-mb-max 1500] [--only bodies] [--out FILE]
  */
-const options = readOptions({ seconds: 10, p99MsMax: 500, memoryMbMax: 1_500, scale: 1 })
+const options = readOptions({ seconds: 10, p99MsMax: 500, memoryMbMax: 1_500, scale: 1, only: '' })
 const durationMs = options.seconds * 1_000
 const dataSource = 'neighbour'
 const several = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6', '127.0.0.7', '127.0.0.8']
@@ -56,7 +56,7 @@ const results = await withBench(async ({ directory, opened }) => {
   const found: Awaited<ReturnType<typeof measure>>[] = []
   // What is compiled at the first requests is none of an attack's doing.
   await measure('none', true)
-  for (const attack of attackNames) {
+  for (const attack of attackNames.filter((name) => isChosen(options.only, name))) {
     if (attack !== 'none') found.push(await measure(attack, false))
     found.push(await measure(attack, true))
   }

@@ -32,7 +32,7 @@ import { createConnections, deferContinue } from './http/server/connections.ts'
 import { addCrossOrigin } from './http/server/cross-origin.ts'
 import { addErrorAnswers, answerFrameworkErrors } from './http/server/error-answers.ts'
 import { createHttpServer, headerBytesMax } from './http/server/http-server.ts'
-import { addProxies, Proxies } from './http/server/proxies.ts'
+import { addProxies, clientKeyOf, Proxies } from './http/server/proxies.ts'
 import { RawAnswers } from './http/server/raw-answer.ts'
 import { addRequestCounts } from './http/server/request-counts.ts'
 import { addRequestHead } from './http/server/request-head.ts'
@@ -91,7 +91,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const dataSourceName = (id: string): string | undefined => deps.dataSources.find(id)?.name
   addHealth(app, { refusalOf, state: deps.state, dataSourceName, isNamed, now })
   const jobProgress = new JobProgress(deps.jobs)
-  const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
+  const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax, clientKeyOf) }
   app.register((api, _options, done) => {
     // A connection that is kept alive can bring requests after the close began; their work would find closed modules.
     api.addHook('onRequest', (_request, _reply, done) => {

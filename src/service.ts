@@ -266,12 +266,18 @@ async function mendAfterRestart(
   await verifySafeguards(engine)
 }
 
+/**
+ * Connections that may wait to be accepted, where the system allows so many. Those of one client may come faster than they are accepted;
+ * whoever finds no place among them tries again a second later, and then three.
+ */
+const backlog = 4_096
+
 /** Gives `http://host:port`, or `https://`, the port being the real one. */
 async function listenOn(
   app: ReturnType<typeof createApp>,
   { host, port, tlsCertFile }: Pick<Options, 'host' | 'port' | 'tlsCertFile'>,
 ): Promise<string> {
-  const listening: Promise<string> = app.listen({ host, port })
+  const listening: Promise<string> = app.listen({ host, port, backlog })
   // The framework does not know what its server speaks.
   return (await listening).replace(/^http:/, tlsCertFile === '' ? 'http:' : 'https:')
 }

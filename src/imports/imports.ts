@@ -11,7 +11,7 @@ import { recogniseFormat, recogniseRows } from './recognise-rows.ts'
 export function openImports(options: ImportsOptions, deps: ImportsDeps): Imports {
   const places = new ImportPlaces()
   return {
-    enter: (stop) => places.take(stop),
+    enter: (stop, sender) => places.take(stop, sender),
     open: (request) => openImport(request, deps, options),
     check: (order) => checkOrder(order, deps, options),
     analyze: (request) => analyze(request, deps, options),

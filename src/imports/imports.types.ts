@@ -20,9 +20,10 @@ export interface Imports {
    * Takes one of the places for imports, before anything of its rows is held; gives what gives the place back.
    *
    * `stop` is called with the reason when the import is to end where it is.
+   * @param sender what imports of one client have in common: it cannot take all places.
    * @throws BODIES_TOO_MANY (503) when there is no place, SHUTTING_DOWN (503).
    */
-  enter(stop: (reason: ApiError) => void): () => void
+  enter(stop: (reason: ApiError) => void, sender: string): () => void
   /**
    * Finds or creates the data source of an import, and reads as much of its rows as that needs. What is opened is closed.
    *

@@ -69,7 +69,7 @@ t.test('what a form unpacks to counts as what it is', async (t) => {
 })
 
 t.test('a budget takes anything when nothing is held, and is told of every end', async (t) => {
-  const budget = new BodyBudget(100)
+  const budget = new BodyBudget(100, () => 'a')
   budget.take(1_000)
   t.throws(() => budget.take(1), { code: 'BODIES_TOO_MANY' })
   budget.give(1_000)

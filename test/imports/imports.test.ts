@@ -244,12 +244,12 @@ t.test('blocks are told as they come, to whoever listens', async (t) => {
 t.test('a service that closes ends the imports that have a place, and takes no more', async (t) => {
   const { imports } = createFakeDeps()
   const reasons: string[] = []
-  const leave = imports.enter(({ code }) => reasons.push(`first ${code}`))
-  imports.enter(({ code }) => reasons.push(`second ${code}`))
+  const leave = imports.enter(({ code }) => reasons.push(`first ${code}`), 'a')
+  imports.enter(({ code }) => reasons.push(`second ${code}`), 'a')
   leave()
   imports.close()
   t.same(reasons, ['second IMPORT_STOPPED'])
-  t.throws(() => imports.enter(() => {}), { code: 'SHUTTING_DOWN' })
+  t.throws(() => imports.enter(() => {}, 'a'), { code: 'SHUTTING_DOWN' })
 })
 
 t.test('closing an import closes its body, though nobody read it to its end', async (t) => {

@@ -3,7 +3,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/bus
 import { SourceBody } from '../../imports/source-body.ts'
 import { kibibyte, mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
-import type { BodyHold } from './body-budget.ts'
+import type { BodyHold } from './request-hold.ts'
 
 /** A multipart form up to its first file, and a little further; what stands behind that is read by `end`. */
 export interface MultipartForm {

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { JoinedChunks } from '../../shared/joined-chunks.ts'
 import { BodyRate, type BodyRateRules } from './body-rate.ts'
+import type { Brakable } from './byte-turns.ts'
 import { ChunkBudget } from './chunk-budget.ts'
 
 export interface ArrivingBodyOptions extends BodyRateRules {
@@ -14,6 +15,8 @@ export interface ArrivingBodyOptions extends BodyRateRules {
   readonly onFirstRead: () => void
   /** Called once when nothing more is read, though more may come. */
   readonly onStop?: () => void
+  /** Called with the bytes of each chunk, and may brake the body. */
+  readonly onBytes?: ((byteCount: number, body: Brakable) => void) | undefined
 }
 
 export interface PeekedHead {
@@ -33,10 +36,10 @@ interface BodyReader {
  * The bytes of a request, apart from its connection: when the body fails, the connection stays open for the answer.
  *
  * Fails with BODY_CUT when the connection ends too early, with BODY_STALLED when the sender falls silent, and with BODY_TOO_SLOW
- * when it brings too little. A reader that is slower than the sender is neither: the clocks run only while we wait for bytes.
- * Read it once, by `stream` or `readWhole`.
+ * when it brings too little. A reader that is slower than the sender is neither, and a body that is braked neither: the clocks run
+ * only while we wait for bytes. Read it once, by `stream` or `readWhole`.
  */
-export class ArrivingBody {
+export class ArrivingBody implements Brakable {
   readonly #source: Readable
   readonly #options: ArrivingBodyOptions
   readonly #isWatched: boolean
@@ -50,7 +53,9 @@ export class ArrivingBody {
   #head: PeekedHead | null = null
   #isStarted = false
   #arrivedBytes = 0
+  /** Whether its reader wants bytes. */
   #isReading = false
+  #brakeCount = 0
   /** Whether the clocks run. */
   #isWaiting = false
   #isOver = false
@@ -119,10 +124,17 @@ export class ArrivingBody {
     if (this.#source.destroyed) this.#onCut()
   }
 
+  /** Whether all of its bytes have come, where its headers say how many they are. */
+  get hasCome(): boolean {
+    return this.#arrivedBytes >= (this.#options.announcedBytes ?? Number.POSITIVE_INFINITY)
+  }
+
   resume(): void {
-    if (this.#head !== null && !this.#giveHead(this.#head)) return
-    if (this.#isOver) return
     this.#isReading = true
+    if (this.#isBraked()) return
+    if (this.#head !== null && !this.#giveHead(this.#head)) return
+    // Whoever was given the beginning may have been braked for it.
+    if (this.#isOver || this.#isBraked()) return
     this.#source.resume()
     if (!this.#isWaiting && this.#isWatched) process.nextTick(this.#awaitBytes)
   }
@@ -130,27 +142,46 @@ export class ArrivingBody {
   /** Gives what was looked at once more; false when the body ends with it, or its reader wants no more for now. */
   #giveHead({ head, isWhole }: PeekedHead): boolean {
     this.#head = null
-    this.#isReading = true
     if (head.length > 0) this.#reader?.onChunk(head)
     if (isWhole) this.#reader?.onEnd()
     return !isWhole && this.#isReading
   }
 
   pause(): void {
-    this.#endWaiting()
-    this.#source.pause()
+    this.#isReading = false
+    this.#stopReading()
+  }
+
+  brake(): void {
+    this.#brakeCount += 1
+    if (this.#isBraked()) this.#stopReading()
+  }
+
+  letGo(): void {
+    this.#brakeCount -= 1
+    if (this.#brakeCount === 0 && this.#isReading && !this.#isOver) this.resume()
+  }
+
+  /** Of what has come there is nothing left to brake but its end. */
+  #isBraked(): boolean {
+    return this.#brakeCount > 0 && !this.hasCome
   }
 
   /** Nothing more is read. */
   stop(): void {
     if (this.#isOver) return
-    this.#isOver = true
     this.pause()
+    this.#isOver = true
     this.#options.onStop?.()
   }
 
+  #stopReading(): void {
+    this.#endWaiting()
+    // What is over may have another reader.
+    if (!this.#isOver) this.#source.pause()
+  }
+
   #endWaiting(): void {
-    this.#isReading = false
     if (!this.#isWaiting) return
     this.#isWaiting = false
     clearTimeout(this.#silence)
@@ -164,6 +195,7 @@ export class ArrivingBody {
     this.#silence?.refresh()
     this.#rate?.take(chunk.length)
     this.#reader?.onChunk(chunk)
+    this.#options.onBytes?.(chunk.length, this)
   }
 
   readonly #onEnd = (): void => {
@@ -180,9 +212,9 @@ export class ArrivingBody {
 
   /** Runs when the bytes that came with the headers are in: most bodies are whole by then, and need no timer. */
   readonly #awaitBytes = (): void => {
-    const { idleMsMax, announcedBytes = Number.POSITIVE_INFINITY } = this.#options
-    if (!this.#isReading || this.#isWaiting || this.#source.readableEnded) return
-    if (this.#arrivedBytes >= announcedBytes) return
+    const { idleMsMax } = this.#options
+    if (!this.#isReading || this.#brakeCount > 0 || this.#isWaiting || this.#source.readableEnded) return
+    if (this.hasCome) return
     this.#isWaiting = true
     if (idleMsMax > 0) this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
     if (this.#options.bodyRateMin > 0) this.#watchRate()

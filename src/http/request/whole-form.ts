@@ -15,11 +15,13 @@ export async function readForm(request: FastifyRequest, { formBytesMax, bodies }
   const { headers } = request
   const hold = bodies.holdFor(request)
   const encoding = parseContentEncoding(headers['content-encoding'])
-  const bytes = await readWhole(arrivingBodyOf(request), { headers, bytesMax: formBytesMax, onBytes: hold.take })
+  const onBytes = (byteCount: number): void => hold.take(byteCount)
+  hold.admit()
+  const bytes = await readWhole(arrivingBodyOf(request), { headers, bytesMax: formBytesMax, onBytes })
   if (encoding === 'identity') return bytes
   const unpacked =
     unpackAtOnce(bytes, encoding, formBytesMax) ??
-    (await bodies.unpack(() => unpackBody(bytes, encoding, formBytesMax)))
+    (await bodies.unpack(hold, () => unpackBody(bytes, encoding, formBytesMax)))
   hold.take(unpacked.length)
   return asBuffer(unpacked)
 }

@@ -25,6 +25,7 @@ import { leftSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
+import { clientKeyOf } from '../server/proxies.ts'
 import { toldMessage } from '../server/told-message.ts'
 import { importByUrl } from './import-by-url.ts'
 
@@ -90,11 +91,12 @@ class ImportExchange {
   /** From here on the import ends when the service closes. @throws as `Imports.enter` does. */
   enter(): void {
     if (!announcesBody(this.#request.headers)) return
-    this.#leave = this.#deps.imports.enter((reason: ApiError) => {
+    const stop = (reason: ApiError): void => {
       this.#stopping.abort(reason)
       // One that waits for bytes hears of it by them.
       this.#request.exchange?.body?.fail(reason)
-    })
+    }
+    this.#leave = this.#deps.imports.enter(stop, clientKeyOf(this.#request))
   }
 
   async answerDry(order: SentOrder, source: ImportSource | null): Promise<FastifyReply> {

@@ -118,19 +118,20 @@ function warnOfQuarantine(
 async function readEvents(request: FastifyRequest, { eventsBodyBytesMax: bytesMax, bodies }: Limits) {
   const { headers } = request
   const encoding = parseContentEncoding(headers['content-encoding'])
-  let heldBytes = 0
-  const onBytes = (byteCount: number): void => {
-    bodies.take(byteCount)
-    heldBytes += byteCount
-  }
+  const hold = bodies.holdUntilRead(request)
+  const onBytes = (byteCount: number): void => hold.take(byteCount)
+  hold.admit()
+  let unpackedBytes = 0
   try {
     const bytes = await readWhole(arrivingBodyOf(request), { headers, bytesMax, onBytes })
     const packed = { bytes, encoding }
     if (encoding === 'identity') return { body: bytes, packed }
     const unpacked = unpackAtOnce(bytes, encoding, bytesMax)
-    return { body: unpacked ?? (await bodies.unpack(() => unpackBody(bytes, encoding, bytesMax))), packed }
+    const body = unpacked ?? (await bodies.unpack(hold, () => unpackBody(bytes, encoding, bytesMax)))
+    unpackedBytes = body.length
+    return { body, packed }
   } finally {
-    bodies.give(heldBytes)
+    hold.handOver(unpackedBytes)
   }
 }
 

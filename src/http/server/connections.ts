@@ -7,9 +7,12 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import type { BodyRateRules } from '../request/body-rate.ts'
+import { type Brakable, ByteTurns } from '../request/byte-turns.ts'
 import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
+import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
+import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
 export interface ConnectionOptions extends BodyRateRules {
@@ -48,6 +51,15 @@ const lingerBytesMax = 16 * 1024 * 1024
 /** Where chunks are too small to be read: whoever sends them has time to read why. */
 const shutLingerMsMax = 1_000
 
+/**
+ * Bytes that one address brings in a turn of the event loop: what a turn takes for them, others wait. Of connections Node accepts one
+ * a turn, in the order of their coming, so that turns are short while any come: a thousand of one address stand before those of others.
+ */
+const turnBytesMax = 1024 * 1024
+/** Bytes of bodies that nobody wants, behind their answers, that are read of one address in a second. */
+const unreadBytesMax = 16 * 1024 * 1024
+const unreadTurnMs = 1_000
+
 export function createConnections(options: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
   const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
@@ -56,6 +68,7 @@ export function createConnections(options: ConnectionOptions): Connections {
   const secured = new Set<Socket>()
   /** Requests of HTTP/2, which have no socket of their own. */
   const streams = new Set<OpenExchange>()
+  const bounds = new ReadBounds()
   return {
     endBodies() {
       for (const socket of [...sockets, ...secured]) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
@@ -81,6 +94,7 @@ export function createConnections(options: ConnectionOptions): Connections {
     addTo(app) {
       app.decorateRequest('exchange', null)
       app.server.on('connection', (socket: Socket) => {
+        bounds.hurry()
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
       })
@@ -108,9 +122,9 @@ export function createConnections(options: ConnectionOptions): Connections {
         done()
       })
       refuseRepeatedHeaders(app, options.headersMax)
-      addBodies(app, options)
+      addBodies(app, options, bounds)
       app.addHook('onSend', (request, reply, payload, done) => {
-        done(null, answerOf(payload, { request, reply }))
+        done(null, answerOf(payload, { request, reply, bounds }))
       })
       app.addHook('onResponse', ({ exchange, raw }, _reply, done) => {
         if (raw.httpVersionMajor === 2) {
@@ -123,6 +137,35 @@ export function createConnections(options: ConnectionOptions): Connections {
         done()
       })
     },
+  }
+}
+
+/** What one address may bring at a time, over all of its connections. */
+class ReadBounds {
+  readonly #turns = new ByteTurns({ bytesMax: turnBytesMax, schedule: (begin) => setImmediate(begin) })
+  readonly #unread = new ByteTurns({
+    bytesMax: unreadBytesMax,
+    schedule: (begin) => setTimeout(begin, unreadTurnMs).unref(),
+  })
+
+  /** Says that connections come. */
+  hurry(): void {
+    this.#turns.hurry()
+  }
+
+  /** What is told of the bytes of a body as they come. */
+  ofBody(request: FastifyRequest): (byteCount: number, body: Brakable) => void {
+    const address = clientKeyOf(request)
+    return (byteCount, body) => this.#turns.take(address, byteCount, body)
+  }
+
+  /** The same for what comes behind an answer. */
+  ofRest(request: FastifyRequest): (byteCount: number, rest: Brakable) => void {
+    const address = clientKeyOf(request)
+    return (byteCount, rest) => {
+      this.#turns.take(address, byteCount, rest)
+      this.#unread.take(address, byteCount, rest)
+    }
   }
 }
 
@@ -156,23 +199,26 @@ function refuseRepeatedHeaders(app: FastifyInstance, headersMax: number): void {
 
 const noLingering = (): void => {}
 
+interface AnswerParts {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly bounds: ReadBounds
+}
+
 /** What goes out of an answer: itself, or itself and the patience to take the rest of the client's body. */
-function answerOf(
-  payload: unknown,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-) {
+function answerOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
   const { exchange } = request
   if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
   reply.header('connection', 'close')
   // Without `100 Continue` the client keeps its body; there is nothing to wait for.
   if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
   reply.header('content-length', Buffer.byteLength(payload))
-  const { answer, stop } = linger(payload, request.raw)
+  const { answer, stop } = linger(payload, request.raw, bounds.ofRest(request))
   exchange.stopLingering = stop
   return answer
 }
 
-function addBodies(app: FastifyInstance, options: ConnectionOptions): void {
+function addBodies(app: FastifyInstance, options: ConnectionOptions, bounds: ReadBounds): void {
   const { connectionIdleMsMax: idleMsMax, bodyRateMin, bodyRateWindowMs } = options
   app.decorateRequest('sentContentType', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
@@ -185,9 +231,11 @@ function addBodies(app: FastifyInstance, options: ConnectionOptions): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, source, done) => {
     const gate = gateOf(request.raw)
+    const announced = announcedBytes(request.headers)
     const body = new ArrivingBody(source, {
       ...{ idleMsMax, bodyRateMin, bodyRateWindowMs },
-      announcedBytes: announcedBytes(request.headers),
+      announcedBytes: announced,
+      onBytes: announced !== undefined && announced <= smallBytesMax ? undefined : bounds.ofBody(request),
       onFirstRead: () => askForBody(request.raw),
       onStop: () => gate?.stopReading(),
     })
@@ -230,15 +278,21 @@ interface LingeringAnswer {
  *
  * A connection that is closed over unread bytes is reset, and a reset can overtake the answer: the client would see a
  * broken pipe instead of our reason.
+ *
+ * @param onBytes told of what is read, and may brake it.
  */
-function linger(payload: string, source: IncomingMessage): LingeringAnswer {
+function linger(
+  payload: string,
+  source: IncomingMessage,
+  onBytes: (byteCount: number, rest: Brakable) => void,
+): LingeringAnswer {
   const answer = new Readable({ read() {} })
   answer.push(payload)
+  const rest = new Rest(source)
   let restBytes = lingerBytesMax
-  let isEnded = false
   const stop = (): void => {
-    if (isEnded) return
-    isEnded = true
+    if (rest.isOver) return
+    rest.isOver = true
     clearTimeout(timeout)
     source.off('data', count)
     answer.push(null)
@@ -246,19 +300,42 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   const count = (chunk: Buffer): void => {
     restBytes -= chunk.length
     if (restBytes < 0) stop()
+    else onBytes(chunk.length, rest)
   }
   let timeout = setTimeout(stop, lingerMsMax)
   const gate = gateOf(source)
   gate?.stopReading()
   gate?.whenShut(() => {
     clearTimeout(timeout)
-    if (!isEnded) timeout = setTimeout(stop, shutLingerMsMax)
+    if (!rest.isOver) timeout = setTimeout(stop, shutLingerMsMax)
   })
   source.on('data', count)
   source.once('end', stop)
   source.once('close', stop)
   source.resume()
+  onBytes(0, rest)
   return { answer, stop }
+}
+
+/** What a client sends behind its answer. */
+class Rest implements Brakable {
+  readonly #source: IncomingMessage
+  #brakeCount = 0
+  isOver = false
+
+  constructor(source: IncomingMessage) {
+    this.#source = source
+  }
+
+  brake(): void {
+    this.#brakeCount += 1
+    if (!this.isOver) this.#source.pause()
+  }
+
+  letGo(): void {
+    this.#brakeCount -= 1
+    if (this.#brakeCount === 0 && !this.isOver) this.#source.resume()
+  }
 }
 
 const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']

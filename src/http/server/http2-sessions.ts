@@ -135,6 +135,7 @@ export class Http2Sessions {
   #take(request: Http2ServerRequest, response: Http2ServerResponse): void {
     const { headers, stream } = request
     headers.host ??= headers[':authority']
+    Object.defineProperty(response, 'destroyed', { get: () => stream.destroyed })
     // A body without a length, which is what this header says of one of HTTP/1.1.
     if (headers['content-length'] === undefined && !stream.endAfterHeaders) headers['transfer-encoding'] = 'chunked'
     stream.once('finish', () => {

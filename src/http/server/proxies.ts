@@ -4,7 +4,7 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { startRefusals } from '../../shared/errors/start-refusals.ts'
-import { AddressList, listEntries, plainAddress } from './address-list.ts'
+import { AddressList, addressKey, listEntries, plainAddress } from './address-list.ts'
 import { isHost } from './host-form.ts'
 
 export interface ProxyOptions {
@@ -71,6 +71,11 @@ export function addProxies(app: FastifyInstance, proxies: Proxies): void {
 /** The address of the client, behind proxies as far as they are trusted; empty when its connection is gone. */
 export function clientAddressOf({ raw, server }: FastifyRequest): string {
   return server.proxies.clientAddress(raw.socket?.remoteAddress ?? '', oneText(raw.headers['x-forwarded-for']))
+}
+
+/** What is counted by client is counted by this. */
+export function clientKeyOf(request: FastifyRequest): string {
+  return addressKey(clientAddressOf(request))
 }
 
 /** The address that the client reached the service under, without a path. */

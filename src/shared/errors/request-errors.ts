@@ -100,11 +100,17 @@ export const requestErrors = {
   }),
   BODIES_TOO_MANY: define({
     status: 503,
-    when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`; or 128 imports are open; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
+    when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`, or have waited too long for others of the same address, which has half of that; or 128 imports are open, or 64 of one address; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
     limit: () => 'bodies_in_flight',
-    message: () => 'Too many request bodies are being received; nothing was done with this one, repeat it later',
-    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    message: ({ ofAddress = false }: BodiesTooMany) =>
+      `Too many request bodies ${ofAddress ? 'from your address ' : ''}are being received; nothing was done with this one, repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: BodiesTooMany) => retryAfterSeconds,
   }),
+}
+
+interface BodiesTooMany extends RetryLater {
+  /** Whether those of one address are too many, and others may go on. */
+  readonly ofAddress?: boolean
 }
 
 interface ParameterFault {

@@ -88,15 +88,34 @@ t.test('open imports have places, and give each back once', async (t) => {
   const places = new ImportPlaces(2)
   const stopped: string[] = []
   const stop = (name: string) => (reason: Error) => stopped.push(`${name}: ${reason.message}`)
-  const leave = places.take(stop('first'))
-  places.take(stop('second'))
-  t.throws(() => places.take(stop('third')), { code: 'BODIES_TOO_MANY', status: 503 })
+  const leave = places.take(stop('first'), 'a')
+  places.take(stop('second'), 'b')
+  t.throws(() => places.take(stop('third'), 'c'), { code: 'BODIES_TOO_MANY', status: 503 })
   leave()
   leave()
-  places.take(stop('fourth'))
-  t.throws(() => places.take(stop('fifth')), { code: 'BODIES_TOO_MANY' })
+  places.take(stop('fourth'), 'a')
+  t.throws(() => places.take(stop('fifth'), 'c'), { code: 'BODIES_TOO_MANY' })
   places.endAll()
   t.match(stopped, [/^second: The service is shutting down/, /^fourth: /])
   t.equal(stopped.length, 2)
-  t.throws(() => places.take(stop('sixth')), { code: 'SHUTTING_DOWN' })
+  t.throws(() => places.take(stop('sixth'), 'c'), { code: 'SHUTTING_DOWN' })
+})
+
+t.test('one sender has half of the places for imports, and others find the rest', async (t) => {
+  for (const [count, share] of [
+    [4, 2],
+    [5, 3],
+  ] as const) {
+    const places = new ImportPlaces(count)
+    const leaves = Array.from({ length: share }, () => places.take(() => {}, 'a'))
+    const mine =
+      'Too many request bodies from your address are being received; nothing was done with this one, repeat it later'
+    t.throws(() => places.take(() => {}, 'a'), { code: 'BODIES_TOO_MANY', status: 503, message: mine })
+    for (let left = count - share; left > 0; left -= 1) places.take(() => {}, 'b')
+    const all = 'Too many request bodies are being received; nothing was done with this one, repeat it later'
+    t.throws(() => places.take(() => {}, 'c'), { code: 'BODIES_TOO_MANY', message: all })
+    for (const leave of leaves) leave()
+    places.take(() => {}, 'c')
+    places.take(() => {}, 'a')
+  }
 })

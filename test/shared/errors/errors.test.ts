@@ -63,9 +63,9 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'The body has more than 1000 rows, the most at once for a Data Source of 500 columns; send fewer at a time, or import them',
   ],
   BODIES_TOO_MANY: [
-    errors.BODIES_TOO_MANY({ retryAfterSeconds: 1 }),
+    errors.BODIES_TOO_MANY({ ofAddress: true, retryAfterSeconds: 1 }),
     503,
-    'Too many request bodies are being received; nothing was done with this one, repeat it later',
+    'Too many request bodies from your address are being received; nothing was done with this one, repeat it later',
   ],
   PARAMETER_LATE: [
     errors.PARAMETER_LATE({ parameter: 'mode' }),
