@@ -33,12 +33,12 @@ export class Agreement {
    *
    * Raises SQL_INVALID (400) when the engine reads the query otherwise than we did, and `StoreError`.
    */
-  async shapeOfAgreed(plan: Plan, signal: AbortSignal): Promise<string> {
+  async shapeOfAgreed(plan: Plan, signal: AbortSignal, owner?: string): Promise<string> {
     const known = this.#agreed.get(plan)
     if (known !== undefined) return known
     const shape = shapeOf(plan.sql)
     if (this.#shapes.get(shape) === undefined) {
-      checkAgreement(plan.reading, await this.#store.queryTree(plan.sql, signal))
+      checkAgreement(plan.reading, await this.#store.queryTree(plan.sql, signal, owner))
       this.#shapes.set(shape, true, shape.length)
     }
     this.#agreed.set(plan, shape)

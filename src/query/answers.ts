@@ -100,10 +100,10 @@ export class Answers {
   }
 
   async #select(run: Run): Promise<SelectStream> {
-    const { plan, format, prefix = '', suffix = '', timeMaxMs, watch, signal } = run
+    const { plan, format, prefix = '', suffix = '', timeMaxMs, watch, owner, signal } = run
     const { agreement, columns } = this.#deps
     try {
-      const shape = await agreement.shapeOfAgreed(plan, signal)
+      const shape = await agreement.shapeOfAgreed(plan, signal, owner)
       await columns.check(plan, signal)
       const threads = this.#threadsOf(run)
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
@@ -111,7 +111,7 @@ export class Answers {
       const sql = wrapQuery(plan.sql, { before: prefix, after: suffix })
       const hasLongConstants = mayRepeatLongValues(plan)
       const longest = timeMaxMs === undefined ? {} : { timeMaxMs }
-      const told = { threads, watch, signal }
+      const told = { threads, watch, owner, signal }
       const answered = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, ...told }
       const query = { ...answered, ...longest }
       return await this.#deps.store.select(query)

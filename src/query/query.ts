@@ -113,7 +113,7 @@ class QueryService implements Query {
 
   async run(request: QueryRequest): Promise<QueryAnswer> {
     const startMs = performance.now()
-    const { readScope, timeMaxMs } = request
+    const { readScope, timeMaxMs, owner } = request
     const { question, rendering, cacheTtlSeconds, plan, format, contentType } = await this.#prepareFresh(request)
     const resolveMs = performance.now() - startMs
     const run = {
@@ -126,6 +126,7 @@ class QueryService implements Query {
       settings: request.settings,
       cacheTtlSeconds,
       timeMaxMs,
+      owner,
       signal: request.signal,
     }
     const { body, engineMs } = await this.#answers.answer(run)
@@ -164,6 +165,7 @@ class QueryService implements Query {
       settings,
       cacheTtlSeconds,
       watch,
+      owner: pipe.id,
       signal,
     })
     const unusedParameters = rendering.unusedParameters(() => sqlBelow(this.#deps.workspace, pipe))

@@ -47,6 +47,8 @@ interface Asking {
   /** Values for templates, also for those of all pipes that are read. */
   readonly parameters: ParameterValues
   readonly readScope: ReadScope
+  /** Who asks, among those who share the sessions of the engine; a pipe is asked for in its own name. Absent is nobody in particular. */
+  readonly owner?: string
   readonly signal: AbortSignal
 }
 

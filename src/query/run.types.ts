@@ -32,5 +32,7 @@ export interface Run {
   readonly timeMaxMs?: number | undefined
   /** Told when it runs in the engine; absent where nobody asks. */
   readonly watch?: RunWatch | undefined
+  /** See `SelectQuery.owner`. */
+  readonly owner?: string | undefined
   readonly signal: AbortSignal
 }

@@ -48,7 +48,7 @@ export interface Reads {
    *
    * @param sql as for `select`.
    */
-  queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string>
+  queryTree(sql: CheckedQuery, signal: AbortSignal, owner?: string): Promise<string>
 }
 
 /** Rows that come in. */
@@ -197,6 +197,8 @@ export interface SelectQuery {
   readonly threads?: number
   /** Told when the query runs; absent where nobody asks. */
   readonly watch?: RunWatch | undefined
+  /** Who asks, among those who share the sessions that queries run in; absent is nobody in particular. */
+  readonly owner?: string | undefined
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
   readonly signal: AbortSignal
 }

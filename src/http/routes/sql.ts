@@ -35,6 +35,7 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
     const { sql } = question
     if (sql === undefined) throw errors.SQL_EMPTY()
     const format = question.text('format')
+    const owner = callerOf(request).makerId
     const asked = {
       sql,
       pipeline: question.text('pipeline') ?? null,
@@ -42,7 +43,8 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
       parameters: question.parameters,
       settings: question.settings,
       readScope: readScopeOf(request),
-      untilFresh: awaitedBy(request, question, { receipts, ownerId: callerOf(request).makerId, signal }),
+      owner,
+      untilFresh: awaitedBy(request, question, { receipts, ownerId: owner, signal }),
       signal,
     }
     if (isForJob(question, reply)) {

@@ -291,8 +291,8 @@ class EmbeddedStore implements SupervisedStore, Statements {
     return this.#selects.select(query)
   }
 
-  queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string> {
-    return this.#selects.queryTree(sql, signal)
+  queryTree(sql: CheckedQuery, signal: AbortSignal, owner?: string): Promise<string> {
+    return this.#selects.queryTree(sql, signal, owner)
   }
 
   async sync(): Promise<void> {

@@ -50,6 +50,8 @@ const definitionWaitMs = 10_000
 const definitionLostAfterMs = 1_000
 /** Readers wait so long for an engine that starts again, and are refused then until it is there. */
 const restartWaitMs = 10_000
+/** The part of the readers' sessions that one owner leaves to others. */
+const readersLeftShare = 1 / 4
 /** What other statements get to end before one runs alone; those that take longer run beside it. */
 const aloneWaitMs = 10_000
 /** The engine is started again for statements that cannot be stopped no more often than this. */
@@ -147,7 +149,8 @@ export class EngineDoors {
     const onLost = (session: EngineSession): void => this.#onLost(session)
     const onReturned = (session: EngineSession): void => supervisor.drop(session)
     const watched = { onLost, onReturned }
-    this.readers = new SessionPool({ purpose: 'query', sessions: readers, waitingMax, waitTimeMaxMs, ...watched })
+    const lent = { waitingMax, waitTimeMaxMs, leftToOthers: Math.floor(selectsInFlightMax * readersLeftShare) }
+    this.readers = new SessionPool({ purpose: 'query', sessions: readers, ...lent, ...watched })
     const besides = supervisor.sessions('control', 1)
     this.#besides = new SessionPool({ purpose: 'service rows', sessions: besides, waitingMax: besidesWaitingMax })
     const copiers = supervisor.sessions('copier', copiesInFlightMax)

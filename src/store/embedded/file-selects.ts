@@ -67,7 +67,7 @@ export class FileSelects {
       }
     }
     try {
-      await statements.lend(work, { signal: query.signal, passesPause: isAlone }, query.timeMaxMs)
+      await statements.lend(work, { signal: query.signal, passesPause: isAlone, owner: query.owner }, query.timeMaxMs)
       await growth.check()
       growth.stop()
       await checkComplete(path)

@@ -21,6 +21,7 @@ import type { OpenResults } from './open-results.ts'
 import type { ReaderStatements } from './reader-statements.ts'
 import { memoryResult } from './result-file.ts'
 import { isTooLargeForMemory, queryTreeStatement } from './select-statement.ts'
+import type { Lending } from './session-pool.ts'
 
 interface SelectsDeps {
   readonly engine: Pick<EngineDoors, 'admit' | 'throwIfRefusing'>
@@ -41,7 +42,7 @@ export class Selects implements Reads {
   /** The same before readers may run, for what mends the tables of an engine that was started again. */
   readonly whilePaused: Reads = {
     select: (query) => this.#deps.engine.admit(nameOf(query), () => this.#answer(query, true)),
-    queryTree: (sql, signal) => this.#queryTree(sql, signal, true),
+    queryTree: (sql, signal) => this.#queryTree(sql, { signal, passesPause: true }),
   }
   readonly #deps: SelectsDeps
   readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
@@ -58,15 +59,15 @@ export class Selects implements Reads {
     return await engine.admit(nameOf(query), (isAlone) => this.#answer(query, isAlone))
   }
 
-  async queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string> {
+  async queryTree(sql: CheckedQuery, signal: AbortSignal, owner?: string): Promise<string> {
     this.#deps.engine.throwIfRefusing()
-    return await this.#queryTree(sql, signal, false)
+    return await this.#queryTree(sql, { signal, owner })
   }
 
-  async #queryTree(sql: CheckedQuery, signal: AbortSignal, isPaused: boolean): Promise<string> {
+  async #queryTree(sql: CheckedQuery, lending: Lending): Promise<string> {
     const { engine, statements } = this.#deps
     return await engine.admit(queryTreeStatement(sql), (isAlone) =>
-      statements.queryTree(sql, isAlone, { signal, passesPause: isPaused || isAlone }),
+      statements.queryTree(sql, isAlone, isAlone ? { ...lending, passesPause: true } : lending),
     )
   }
 
@@ -94,10 +95,10 @@ export class Selects implements Reads {
   /** Null when the result is too large. */
   async #selectInMemory(query: SelectQuery, shape: string, isAlone: boolean): Promise<SelectStream | null> {
     const { statements, results } = this.#deps
-    const { signal } = query
+    const { signal, owner } = query
     const running = { query, id: this.#nextId(), path: null, isAlone }
     try {
-      const lending = { signal, passesPause: isAlone }
+      const lending = { signal, passesPause: isAlone, owner }
       const bytes = await statements.lend((session) => statements.select(session, running), lending, query.timeMaxMs)
       const result = memoryResult(bytes, signal)
       if ('whole' in result) return result

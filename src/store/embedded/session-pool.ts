@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { SessionsState } from '../../metrics/service-state.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { abortedError, StoreError } from '../store-error.ts'
+import { SessionShares } from './session-shares.ts'
 
 interface SessionPoolOptions<Session> {
   /** For the message of the error that a full line gives: `insert`, `query`. */
@@ -9,6 +10,8 @@ interface SessionPoolOptions<Session> {
   readonly sessions: readonly Session[]
   /** Most callers that may wait for a session at once. */
   readonly waitingMax: number
+  /** Sessions that one owner leaves to others, whatever it asks for; 0 when absent. See `SessionShares`. */
+  readonly leftToOthers?: number
   /** Longest time that a caller waits, and is refused then as if the line were full; absent for any time. */
   readonly waitTimeMaxMs?: number
   /** What work gets beyond its time limit until its session counts as lost; 5 s when absent. */
@@ -31,17 +34,21 @@ export interface Lending {
   readonly signal?: AbortSignal
   /** Lends a free session also while the pool is paused: to the one who paused it. */
   readonly passesPause?: boolean
+  /** Who asks, where sessions are shared among owners; absent is nobody in particular, who has no share to hold to. */
+  readonly owner?: string | undefined
 }
 
 const lostAfterMsDefault = 5_000
 
 interface Waiter<Session> {
+  readonly owner: string | undefined
   readonly give: (session: Session) => void
   readonly refuse: (error: StoreError) => void
 }
 
 /**
- * Sessions that are lent to one statement each, in the order in which statements came.
+ * Sessions that are lent to one statement each, in the order in which statements came; where they have owners, one that holds
+ * fewer sessions comes first.
  *
  * An embedded session runs one statement at a time, so a session is either free or lent, never shared. The line of
  * waiting statements has a maximum; whoever comes beyond it is refused at once with a `StoreError` of kind `busy`.
@@ -50,6 +57,7 @@ export class SessionPool<Session> {
   readonly #purpose: string
   readonly #free: Session[]
   readonly #waitingMax: number
+  readonly #shares: SessionShares<Session>
   readonly #waitTimeMaxMs: number | undefined
   readonly #sessionCount: number
   // A Set keeps the order of arrival and lets an aborted waiter leave from the middle.
@@ -69,12 +77,13 @@ export class SessionPool<Session> {
   #isClosed = false
   #pauseCount = 0
 
-  constructor({ purpose, sessions, waitingMax, waitTimeMaxMs, ...lost }: SessionPoolOptions<Session>) {
+  constructor({ purpose, sessions, waitingMax, leftToOthers, waitTimeMaxMs, ...lost }: SessionPoolOptions<Session>) {
     assert(sessions.length > 0, 'a session pool needs a session')
     this.#purpose = purpose
     this.#free = [...sessions]
     this.#sessionCount = sessions.length
     this.#waitingMax = waitingMax
+    this.#shares = new SessionShares(sessions.length, leftToOthers ?? 0)
     this.#waitTimeMaxMs = waitTimeMaxMs
     this.#lostAfterMs = lost.lostAfterMs ?? lostAfterMsDefault
     this.#onLost = lost.onLost ?? (() => undefined)
@@ -211,6 +220,7 @@ export class SessionPool<Session> {
     if (!this.#lost.delete(lost)) return false
     this.#late.delete(lost)
     this.#replaced.add(lost)
+    this.#shares.giveBack(lost)
     this.#free.push(replacement)
     if (!this.#isPaused) this.#serveWaiters()
     return true
@@ -246,17 +256,32 @@ export class SessionPool<Session> {
     for (const resolve of this.#awaitedWaiters.splice(0)) resolve()
   }
 
-  async #take({ signal, passesPause = false }: Lending): Promise<Session> {
+  async #take({ signal, passesPause = false, owner }: Lending): Promise<Session> {
     if (this.#isClosed) throw closedError()
     if (signal?.aborted) throw abortedError()
-    // A free session beside a waiting line is only in a pause: a session that comes back goes to the line first.
-    const session = this.#isPaused && !passesPause ? undefined : this.#free.pop()
-    if (session !== undefined) return session
-    if (this.#waiters.size >= this.#waitingMax) throw this.#busyError()
-    return await this.#wait(signal)
+    // A free session beside a waiting line is there in a pause, or where those who wait hold their share.
+    const mayTake = passesPause || (!this.#isPaused && this.#shares.hasRoom(owner))
+    const session = mayTake ? this.#free.pop() : undefined
+    if (session === undefined) {
+      this.#refuseLongLine(owner)
+      return await this.#wait(signal, owner)
+    }
+    this.#shares.take(session, owner)
+    return session
   }
 
-  #wait(signal: AbortSignal | undefined): Promise<Session> {
+  #refuseLongLine(owner: string | undefined): void {
+    const { size } = this.#waiters
+    const shareMax = this.#shares.shareOf(this.#waitingMax)
+    if (size < shareMax) return
+    if (size >= this.#waitingMax) throw this.#busyError()
+    if (owner === undefined) return
+    let own = 0
+    for (const waiter of this.#waiters) if (waiter.owner === owner) own += 1
+    if (own >= shareMax) throw this.#busyError()
+  }
+
+  #wait(signal: AbortSignal | undefined, owner: string | undefined): Promise<Session> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
       const end = (): void => {
@@ -265,6 +290,7 @@ export class SessionPool<Session> {
         this.#waiters.delete(waiter)
       }
       const waiter: Waiter<Session> = {
+        owner,
         give: (session) => {
           end()
           resolve(session)
@@ -289,6 +315,7 @@ export class SessionPool<Session> {
       this.#onReturned(session)
       return
     }
+    this.#shares.giveBack(session)
     this.#free.push(session)
     if (!this.#isPaused) this.#serveWaiters()
     this.#tellAwaited()
@@ -297,10 +324,12 @@ export class SessionPool<Session> {
   }
 
   #serveWaiters(): void {
-    for (const waiter of this.#waiters) {
-      const session = this.#free.pop()
-      if (session === undefined) return
+    while (this.#free.length > 0) {
+      const waiter = this.#shares.nextOf(this.#waiters)
+      const session = waiter === undefined ? undefined : this.#free.pop()
+      if (waiter === undefined || session === undefined) return
       this.#waiters.delete(waiter)
+      this.#shares.take(session, waiter.owner)
       waiter.give(session)
     }
   }

@@ -22,6 +22,7 @@ export interface Call {
   readonly body?: Uint8Array | string | FormData | ReadableStream
   readonly headers?: Readonly<Record<string, string>>
   readonly token?: string | null
+  readonly signal?: AbortSignal
 }
 
 type Parameters = Readonly<Record<string, string>>
@@ -47,11 +48,16 @@ export class TestService {
     this.log = log
   }
 
-  async call(method: string, path: string, { body, headers = {}, token = adminToken }: Call = {}): Promise<Answer> {
+  async call(
+    method: string,
+    path: string,
+    { body, headers = {}, token = adminToken, ...more }: Call = {},
+  ): Promise<Answer> {
     const authorization: Parameters = token === null ? {} : { authorization: `Bearer ${token}` }
     const response = await fetch(`${this.address}${path}`, {
       method,
       headers: { ...authorization, ...headers },
+      ...more,
       ...(body === undefined ? {} : { body, duplex: 'half' as const }),
     })
     const text = await response.text()
