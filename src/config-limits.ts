@@ -81,6 +81,32 @@ export const limitOptions = {
     sentence:
       'Requests to endpoints and `/v0/sql` in 24 hours; a restart does not forget them. Beyond it, 429. 0 sets no limit.',
   },
+  processorPercentMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 100_000,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(0, { free: 50 }) }),
+    sentence:
+      'Processor time that queries may use in a minute, in percent of one core: 50 is half a core, or 30 seconds a minute. See [limits](limits.md#processor-time). 0 sets no limit: the larger plans are sold by this number.',
+  },
+  processorBurstFactor: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 100,
+    default: 2,
+    sentence: 'How many times the time of `processorPercentMax` one minute may bring, until queries have their base rate.',
+  },
+  processorBaseRateMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1_000,
+    max: 86_400_000,
+    default: 300_000,
+    sentence:
+      'How long queries have their base rate, `queriesPerSecondMax` without bursts, behind a minute that has used its processor time. Beyond it, 429.',
+  },
   dataSourcesMax: {
     kind: 'integer',
     unit: null,

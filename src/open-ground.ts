@@ -75,19 +75,19 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   opened.push(() => partNote.close())
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
-  const limits = openLimits(options, { settings, limitHits, logger, opened })
+  const limits = openLimits(options, { settings, store, limitHits, logger, opened })
   if (recorder !== undefined) limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
   limitHits.onLimitHit((hit) => workRecorder.limit(hit))
   const told = { ...limits, recorder, workRecorder, logger }
   return { ...records, ...told, store, disk, partNote, changes, whileRemoving, now: Date.now }
 }
 
+type LimitsDeps = Pick<RecordsDeps, 'limitHits' | 'logger' | 'opened' | 'store'> & { readonly settings: Settings }
+
 /** What limits requests, and who is told of it. */
-function openLimits(
-  options: Options,
-  deps: Pick<RecordsDeps, 'limitHits' | 'logger' | 'opened'> & { readonly settings: Settings },
-) {
-  const rates = openRates(options, { ...deps, now: steadyNow })
+function openLimits(options: Options, deps: LimitsDeps) {
+  const processorUse = () => deps.store.readersUse()
+  const rates = openRates(options, { ...deps, processorUse, now: steadyNow })
   deps.opened.push(() => rates.close())
   const { limitHits } = deps
   return { limitHits, rates, limitBook: new LimitBook(options, { rates, hits: limitHits, now: steadyNow }) }

@@ -2,7 +2,7 @@ import type { LimitName } from '../shared/limit-names.ts'
 import type { LimitHits } from './limit-hits.ts'
 import { type LimitOptions, type LimitRow, limitTable } from './limit-table.ts'
 import type { Rates } from './rates.ts'
-import type { Window } from './window.types.ts'
+import type { Counted, Standing } from './window.types.ts'
 
 /** How much of a limit is used. */
 export interface LimitUse
@@ -15,6 +15,8 @@ export interface LimitUse
   readonly resetSeconds: number | null
   /** Refusals since the start of the service. */
   readonly refusedCount: number
+  /** Where it stands, for a limit that knows more of it than `used` and `max` say; null for the others. */
+  readonly standing: Standing | null
 }
 
 export interface LimitBookDeps {
@@ -30,7 +32,7 @@ export class LimitBook {
   readonly planVariant: string
   readonly #options: LimitOptions
   readonly #deps: LimitBookDeps
-  readonly #windows: ReadonlyMap<LimitName, Window>
+  readonly #counted: ReadonlyMap<LimitName, Counted>
 
   constructor(options: LimitOptions, deps: LimitBookDeps) {
     this.plan = options.plan
@@ -39,7 +41,11 @@ export class LimitBook {
     this.#deps = deps
     const { createsFromSchema, imports, events, secretRequests, queries } = deps.rates
     const rates = [createsFromSchema, imports, events, secretRequests, queries]
-    this.#windows = new Map(rates.flatMap((rate) => rate?.windows ?? []).map(({ limit, window }) => [limit, window]))
+    const processorTime = queries?.processorTime ?? null
+    this.#counted = new Map<LimitName, Counted>([
+      ...rates.flatMap((rate) => rate?.windows ?? []).map(({ limit, window }) => [limit, window] as const),
+      ...(processorTime === null ? [] : [['processor_time', processorTime] as const]),
+    ])
   }
 
   /** Queries over the rate of the plan that passed, since the start of the service; null where they are not counted. */
@@ -51,13 +57,14 @@ export class LimitBook {
   uses(counts: ReadonlyMap<LimitName, number>): readonly LimitUse[] {
     const nowMs = this.#deps.now()
     return limitTable.map(({ max, ...row }) => {
-      const window = this.#windows.get(row.name)
+      const counted = this.#counted.get(row.name)
       return {
         ...row,
         max: max(this.#options),
-        used: window?.usedAt(nowMs) ?? counts.get(row.name) ?? null,
-        resetSeconds: window === undefined ? null : Math.ceil(window.resetMsAt(nowMs) / 1_000),
+        used: counted?.usedAt(nowMs) ?? counts.get(row.name) ?? null,
+        resetSeconds: counted === undefined ? null : Math.ceil(counted.resetMsAt(nowMs) / 1_000),
         refusedCount: this.#deps.hits.countOf(row.name),
+        standing: counted?.standingAt?.(nowMs) ?? null,
       }
     })
   }

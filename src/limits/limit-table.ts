@@ -2,6 +2,7 @@
 // it. A limit of the specification whose object is not there yet stands in it too, so that nobody looks for it in vain.
 
 import type { LimitName } from '../shared/limit-names.ts'
+import { processorMsPerMinute } from './processor-time.ts'
 
 /** The options that limits are made of. 0 sets no limit where an option may be 0. */
 export interface LimitOptions {
@@ -16,6 +17,9 @@ export interface LimitOptions {
   readonly queriesBurstFactor: number
   readonly queriesOverage: 'count' | 'plan' | 'refuse'
   readonly queriesPerDayMax: number
+  readonly processorPercentMax: number
+  readonly processorBurstFactor: number
+  readonly processorBaseRateMs: number
   readonly connectionsPerAddressMax: number
   readonly dataSourcesMax: number
   readonly columnsMax: number
@@ -126,6 +130,14 @@ export const limitTable: readonly LimitRow[] = [
   },
   { name: 'queries_per_day', what: 'Queries', ...perSecond, windowSeconds: daySeconds, ...by('queriesPerDayMax') },
   {
+    name: 'processor_time',
+    what: 'Processor time of queries, with bursts',
+    ...perMinute,
+    unit: 'ms',
+    options: ['processorPercentMax', 'processorBurstFactor', 'processorBaseRateMs'],
+    max: (options) => processorMsPerMinute(options.processorPercentMax) * options.processorBurstFactor || null,
+  },
+  {
     name: 'token_requests',
     what: 'Requests with one JWT that has `limits.rps`',
     ...perSecond,
@@ -215,7 +227,6 @@ export const limitTable: readonly LimitRow[] = [
   absent('kafka_topics', 'Kafka topics'),
   absent('object_store_imports', 'Appends from an object store, by file'),
   absent('table_store_imports', 'Imports from a table store'),
-  absent('processor_time', 'Processor time of queries'),
   absent('llm_credits', 'Credits for language models'),
 ]
 

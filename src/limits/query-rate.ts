@@ -1,5 +1,7 @@
+import type { RateFacts } from '../shared/errors/definition.ts'
 import { ExactWindow } from './exact-window.ts'
-import { type LimitedWindow, RateLimit } from './rate-limit.ts'
+import type { ProcessorTime } from './processor-time.ts'
+import { type LimitedWindow, leastOf, policyOf, RateLimit } from './rate-limit.ts'
 import type { Window } from './window.types.ts'
 
 export interface QueryRateOptions {
@@ -11,31 +13,47 @@ export interface QueryRateOptions {
   readonly isOverageCounted: boolean
   /** Null sets no limit. */
   readonly perDay: Window | null
+  /** Null sets no limit. */
+  readonly processorTime: ProcessorTime | null
   /** Milliseconds of a clock that is never set back. */
   readonly now: () => number
 }
 
 /**
  * The rate of queries: bursts within one second, the rate itself on the average of a minute, and so many a day. Where
- * overage is billed, the average refuses nothing, and each query over the rate counts as overage.
+ * overage is billed, the average refuses nothing, and each query over the rate counts as overage. Once the processor time of a minute is
+ * used up, the rate itself holds for each second.
  */
 export class QueryRate extends RateLimit {
   /** Queries over the rate that passed, since the start of the service. */
   overageCount = 0
+  readonly processorTime: ProcessorTime | null
   readonly #rate: Window | null
   readonly #nowMs: () => number
 
   constructor(options: QueryRateOptions) {
     super({ what: 'Queries', windows: windowsOf(options), now: options.now })
-    const { perSecondMax: max, isOverageCounted, now } = options
+    const { perSecondMax: max, isOverageCounted, processorTime, now } = options
+    this.processorTime = processorTime
     this.#rate = isOverageCounted && max > 0 ? new ExactWindow({ max, windowMs: secondMs }) : null
     this.#nowMs = now
   }
 
   override take(): ReturnType<RateLimit['take']> {
-    const refusal = super.take()
-    if (refusal === null && this.#rate !== null) this.#countOverage(this.#rate, this.#nowMs())
-    return refusal
+    const refusal = this.processorTime?.refusal() ?? super.take()
+    if (refusal !== null) return refusal
+    this.processorTime?.count()
+    if (this.#rate !== null) this.#countOverage(this.#rate, this.#nowMs())
+    return null
+  }
+
+  override facts(): RateFacts | null {
+    return leastOf([this.processorTime?.facts() ?? [], super.facts() ?? []].flat())
+  }
+
+  override get policy(): string {
+    const baseRate = this.processorTime?.baseRate ?? null
+    return [...(baseRate === null ? [] : [policyOf(baseRate)]), ...(super.policy === '' ? [] : [super.policy])].join(', ')
   }
 
   #countOverage(rate: Window, nowMs: number): void {

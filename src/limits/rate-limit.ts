@@ -1,4 +1,3 @@
-import { assert } from '../shared/assert.ts'
 import type { RateFacts } from '../shared/errors/definition.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { LimitName } from '../shared/limit-names.ts'
@@ -21,17 +20,20 @@ export interface RateLimitOptions {
 /** Requests of one kind, counted for the whole service in one window or several: all must have room. */
 export class RateLimit {
   readonly windows: readonly LimitedWindow[]
-  /** The field `RateLimit-Policy` of an answer. */
-  readonly policy: string
+  readonly #policy: string
   readonly #what: string
   readonly #now: () => number
 
   constructor({ what, windows, now }: RateLimitOptions) {
-    assert(windows.length > 0, 'a rate without a window is none')
     this.windows = windows
-    this.policy = windows.map(policyOf).join(', ')
+    this.#policy = windows.map(policyOf).join(', ')
     this.#what = what
     this.#now = now
+  }
+
+  /** The field `RateLimit-Policy` of an answer; empty where nothing holds. */
+  get policy(): string {
+    return this.#policy
   }
 
   /** Counts a request; the error (RATE_EXCEEDED, 429) when it may not go on, and is not counted. */
@@ -48,12 +50,10 @@ export class RateLimit {
     return null
   }
 
-  /** What is left where least is. */
-  facts(): RateFacts {
+  /** What is left where least is; null where nothing holds. */
+  facts(): RateFacts | null {
     const nowMs = this.#now()
-    const [first, ...others] = this.windows.map((limited) => factsOf(limited, nowMs))
-    assert(first !== undefined, 'there is a window')
-    return others.reduce((least, one) => (one.remaining < least.remaining ? one : least), first)
+    return leastOf(this.windows.map((limited) => factsOf(limited, nowMs)))
   }
 
   #refusal(limited: LimitedWindow, nowMs: number): ApiError {
@@ -68,9 +68,14 @@ export class RateLimit {
 }
 
 /** Requests in a time, never those under way at once. */
-type WindowFacts = RateFacts & { readonly windowSeconds: number }
+export type WindowFacts = RateFacts & { readonly windowSeconds: number }
 
-function factsOf({ limit, window }: LimitedWindow, nowMs: number): WindowFacts {
+/** The one with the least left, the first of several; null where there is none. */
+export function leastOf<Facts extends RateFacts>(all: readonly Facts[]): Facts | null {
+  return all.reduce<Facts | null>((least, one) => (least === null || one.remaining < least.remaining ? one : least), null)
+}
+
+export function factsOf({ limit, window }: LimitedWindow, nowMs: number): WindowFacts {
   return {
     limit,
     max: window.max,
@@ -80,6 +85,6 @@ function factsOf({ limit, window }: LimitedWindow, nowMs: number): WindowFacts {
   }
 }
 
-function policyOf({ limit, window }: LimitedWindow): string {
+export function policyOf({ limit, window }: LimitedWindow): string {
   return `"${limit}";q=${window.max};w=${window.windowMs / 1_000}`
 }

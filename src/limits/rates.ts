@@ -7,6 +7,7 @@ import type { Settings } from '../storage/settings.ts'
 import { ExactWindow } from './exact-window.ts'
 import { KeptWindow } from './kept-window.ts'
 import { isOverageCounted, type LimitOptions } from './limit-table.ts'
+import { type ProcessorReading, ProcessorTime } from './processor-time.ts'
 import { QueryRate } from './query-rate.ts'
 import { RateLimit } from './rate-limit.ts'
 import { WindowKeeper } from './window-keeper.ts'
@@ -17,6 +18,9 @@ export type RatesOptions = Pick<
   | 'importsPerMinuteMax'
   | 'eventsPerSecondMax'
   | 'plan'
+  | 'processorBaseRateMs'
+  | 'processorBurstFactor'
+  | 'processorPercentMax'
   | 'queriesBurstFactor'
   | 'queriesOverage'
   | 'queriesPerDayMax'
@@ -29,6 +33,8 @@ export interface RatesDeps {
   /** Where windows of more than a minute are kept over a restart. */
   readonly settings: Settings
   readonly logger: Pick<Logger, 'warn'>
+  /** What queries have used of the processor. It is asked once a second where that is limited. */
+  readonly processorUse: () => ProcessorReading
   /** Epoch milliseconds of a clock that is not set back while the process lives. */
   readonly now: () => number
 }
@@ -55,6 +61,7 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
     max === 0 ? null : new RateLimit({ what, windows: [{ limit, window: new ExactWindow({ max, windowMs }) }], now })
   const perDay =
     options.queriesPerDayMax === 0 ? null : new KeptWindow({ max: options.queriesPerDayMax, windowMs: dayMs })
+  const queries = queryRate(options, perDay, deps)
   const keeper = perDay === null ? null : new WindowKeeper(deps, 'queries_per_day', perDay)
   return {
     createsFromSchema: single(
@@ -76,15 +83,18 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
       options.variablesRequestsPerSecondMax,
       secondMs,
     ),
-    queries: queryRate(options, perDay, now),
+    queries,
     async close() {
+      queries?.processorTime?.close()
       await keeper?.close()
     },
   }
 }
 
-function queryRate(options: RatesOptions, perDay: KeptWindow | null, now: () => number): QueryRate | null {
-  const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor } = options
-  if (perSecondMax === 0 && perDay === null) return null
-  return new QueryRate({ perSecondMax, burstFactor, isOverageCounted: isOverageCounted(options), perDay, now })
+function queryRate(options: RatesOptions, perDay: KeptWindow | null, deps: RatesDeps): QueryRate | null {
+  const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor, processorPercentMax } = options
+  if (perSecondMax === 0 && perDay === null && processorPercentMax === 0) return null
+  const processorTime = processorPercentMax === 0 ? null : new ProcessorTime(options, { ...deps, read: deps.processorUse })
+  const counted = { isOverageCounted: isOverageCounted(options), perDay, processorTime }
+  return new QueryRate({ perSecondMax, burstFactor, ...counted, now: deps.now })
 }

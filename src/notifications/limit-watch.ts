@@ -1,5 +1,6 @@
 // Which limits are told of, and when. Approached: more than three quarters are used of objects, or of a window of a day or longer;
-// shorter windows fill and empty between two looks. Exceeded: a request was refused, or more than all is used where nothing is
+// shorter windows fill and empty between two looks, but for the processor time of queries, which says by itself that more is used than the
+// plan gives. Exceeded: a request was refused, or more than all is used where nothing is
 // refused. What bounds one request by itself, such as the size of a body, is a matter of its sender, and nobody else is told.
 
 import { randomUUID } from 'node:crypto'
@@ -109,9 +110,10 @@ export class LimitWatch {
   }
 }
 
-function levelOf({ group, max, used, windowSeconds }: LimitUse, refusal: LimitHit | null): NotificationLevel | null {
+function levelOf({ group, max, used, standing, windowSeconds }: LimitUse, refusal: LimitHit | null): NotificationLevel | null {
   if (!toldGroups.has(group)) return null
-  if (refusal !== null) return 'alert'
+  if (refusal !== null || standing === 'reached') return 'alert'
+  if (standing !== null) return standing === 'warning' ? 'warning' : null
   const isWarned = group === 'objects' || (windowSeconds ?? 0) >= warnedWindowSecondsMin
   if (!isWarned || max === null || used === null) return null
   if (used > max) return 'alert'

@@ -40,7 +40,8 @@ function linesOf(facts: Facts): readonly string[] {
 }
 
 function usedLines({ used, max, unit, windowSeconds }: Facts): readonly string[] {
-  const valueText = (value: number): string => (unit === 'bytes' ? formatBytes(value) : `${value}`)
+  const valueText = (value: number): string =>
+    unit === 'bytes' ? formatBytes(value) : unit === 'ms' ? `${value / 1_000} s` : `${value}`
   if (max === null) return []
   const maxText = `${valueText(max)}${windowSeconds === null ? '' : ` ${windowText(windowSeconds)}`}`
   return used === null ? [`Limit: ${maxText}`] : [`Used: ${valueText(used)} of ${maxText} (${percentText(used, max)})`]
@@ -57,12 +58,18 @@ function refusalLines({ refusal, atMs }: Facts): readonly string[] {
   ]
 }
 
-function adviceOf({ level, refusal, windowSeconds }: Facts): string {
+function adviceOf({ level, limit, refusal, windowSeconds }: Facts): string {
+  if (limit === 'processor_time') return processorAdvice[level]
   if (level === 'warning') return 'use less, or raise the limit before requests are refused.'
   if (refusal === null) return 'nothing is refused for it. Remove what is no longer needed, or raise the limit.'
   return windowSeconds === null
     ? 'remove what is no longer needed, or raise the limit.'
     : 'send fewer requests, or larger ones; or raise the limit.'
+}
+
+const processorAdvice: Readonly<Record<Facts['level'], string>> = {
+  warning: 'make queries cheaper, or raise the limit: queries get their base rate once the minute has had its bursts too.',
+  alert: 'make queries cheaper, or raise the limit. Queries have their base rate meanwhile.',
 }
 
 /** Rounded down, so that it says 100% only where all is used. */

@@ -153,6 +153,8 @@ export interface SupervisedStore extends Store {
   readonly unreadyReason: string | null
   /** What is known of the engine without asking it. */
   engineState(): EngineState
+  /** What readers' statements have used since the start; it asks the system, and not the engine. */
+  readersUse(): ReadersUse
   /** What the engine says of itself; a short statement that looks at each part of each table. Raises `StoreError`. */
   engineCounts(): Promise<EngineCounts | null>
   /** Where the service tells of its own work. */
@@ -170,6 +172,14 @@ export interface SupervisedStore extends Store {
    * When it rejects, the engine is started once more.
    */
   onRestart(mend: (engine: RestartedEngine) => Promise<void>): void
+}
+
+/** What readers' statements have used, as far as it can be told. Both numbers only grow, but for the end of a process. */
+export interface ReadersUse {
+  /** Milliseconds that they ran, that of each thread by itself, waits for the disk among it. */
+  readonly threadMs: number
+  /** What the process of the engine has used for everything; null where there is none, or the system does not tell. */
+  readonly engine: { readonly pid: number; readonly processorMs: number } | null
 }
 
 /** An engine that was started again, and is not open to readers yet. */

@@ -50,6 +50,36 @@ t.test('a restart goes on with the queries of the day, and the minute begins ane
   await directory.remove()
 })
 
+t.test('queries use processor time, those that wait for nobody and those of endpoints, and are refused for it', async (t) => {
+  const service = await openTestService(t, { processorPercentMax: 1, processorBurstFactor: 1, queriesPerSecondMax: 1_000 })
+  t.match(await limitOf(service, 'processor_time'), { used: 0, max: 600, refused: 0 })
+  const heavy = encodeURIComponent('SELECT sum(cityHash64(number, number + 1, number + 2)) FROM numbers(20000000)')
+  let limit = await limitOf(service, 'processor_time')
+  while ((limit?.used ?? 0) < 600) {
+    t.ok((await service.call('GET', `/v0/sql?q=${heavy}`)).status < 500)
+    limit = await limitOf(service, 'processor_time')
+  }
+  t.match(limit, { status: 'reached' })
+  // The base rate is that of a second, and no client is as fast.
+  const answer = await service.call('GET', '/v0/sql?q=SELECT+1')
+  t.equal(answer.status, 200, answer.text)
+  t.match(answer.headers.get('ratelimit-policy'), /^"processor_time";q=1000;w=1, /)
+})
+
+t.test('without a rate of queries, one that uses the processor time of a minute is the last one of it', async (t) => {
+  const service = await openTestService(t, { processorPercentMax: 1, processorBurstFactor: 1 })
+  const heavy = encodeURIComponent('SELECT sum(cityHash64(number, number + 1, number + 2)) FROM numbers(20000000)')
+  let answer = await service.call('GET', `/v0/sql?q=${heavy}`)
+  while (answer.status === 200) answer = await service.call('GET', `/v0/sql?q=${heavy}`)
+  t.equal(answer.status, 429, answer.text)
+  t.equal(answer.headers.get('x-ratelimit-limit'), '0')
+  const retryAfter = Number(answer.headers.get('retry-after'))
+  t.ok(retryAfter >= 1 && retryAfter <= 60, `${retryAfter}`)
+  t.match(await limitOf(service, 'processor_time'), { refused: 1 })
+  t.equal((await service.create('rows', 'id UInt32')).status, 200, 'nothing but queries is limited')
+  t.equal((await service.append('rows', 'ndjson', '{"id":1}')).status, 200)
+})
+
 t.test('a workspace has as many data sources and events make as many as the limits say, and both tell', async (t) => {
   const service = await openTestService(t, { dataSourcesMax: 3, eventsCreatesPerMinuteMax: 2 })
   for (const [name, status] of [

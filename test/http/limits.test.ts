@@ -5,7 +5,7 @@ import { LimitBook } from '../../src/limits/limit-book.ts'
 import { LimitHits } from '../../src/limits/limit-hits.ts'
 import { limitNames } from '../../src/shared/limit-names.ts'
 import { ask, createFakeDeps, limits, token } from '../support/http/fake-deps.ts'
-import { optionsOf, testRates } from '../support/limits/test-rates.ts'
+import { optionsOf, type TestClock, testRates } from '../support/limits/test-rates.ts'
 
 interface Shown {
   readonly plan: string
@@ -15,7 +15,7 @@ interface Shown {
 }
 
 async function open(t: Test, ...flags: readonly string[]) {
-  const clock = { nowMs: Date.UTC(2026, 0, 2, 3, 4, 5) }
+  const clock: TestClock = { nowMs: Date.UTC(2026, 0, 2, 3, 4, 5) }
   const hits = new LimitHits({ error: () => t.fail('nobody who listens fails') })
   const rates = await testRates(clock, flags)
   const limitBook = new LimitBook(optionsOf(...flags), { rates, hits, now: () => clock.nowMs })
@@ -27,7 +27,7 @@ async function open(t: Test, ...flags: readonly string[]) {
     ask(app, { method, url, headers, ...(payload === undefined ? {} : { payload }) })
   const show = async (): Promise<Shown> => (await call('GET', '/v0/limits')).json()
   const limit = async (name: string) => (await show()).limits.find((one) => one.name === name)
-  return { clock, call, show, limit }
+  return { clock, call, show, limit, rates }
 }
 
 t.test('each limit that a caller can meet is shown once, but for queues that everybody shares', async (t) => {
@@ -58,6 +58,26 @@ t.test('a rate is shown with what is used of it, what is left, and when there is
   clock.nowMs += 1_000
   t.match(await limit('queries_per_second'), { used: 0, reset_seconds: 0, refused: 3, status: 'ok' })
   t.match(await limit('queries_per_day'), { used: 20, remaining: 980, status: 'ok' })
+})
+
+t.test('processor time is told as what was used of a minute, and as reached as long as the base rate holds', async (t) => {
+  const { clock, limit, rates } = await open(t, '--plan=free')
+  const row = { unit: 'ms', window_seconds: 60, max: 60_000, scope: 'service' }
+  for (const [usedMs, status, reset] of [
+    [30_000, 'ok', 60],
+    [30_001, 'warning', 60],
+    [59_999, 'warning', 60],
+    [60_000, 'reached', 300],
+  ] as const) {
+    clock.usedMs = usedMs
+    rates.queries?.processorTime?.look()
+    const remaining = 60_000 - usedMs
+    t.match(await limit('processor_time'), { ...row, used: usedMs, remaining, status, reset_seconds: reset })
+  }
+  clock.nowMs += 299_999
+  t.match(await limit('processor_time'), { ...row, used: 0, remaining: 60_000, status: 'reached', reset_seconds: 1 })
+  clock.nowMs += 1
+  t.match(await limit('processor_time'), { ...row, used: 0, status: 'ok', reset_seconds: 0 })
 })
 
 t.test('objects are counted, sizes are only limited, and what is not there is told as that', async (t) => {

@@ -20,7 +20,7 @@ function limitUse(more: Partial<LimitUse>): LimitUse {
       unit: 'bytes',
       windowSeconds: null,
     },
-    ...{ options: [], max: 1_000, used: 0, resetSeconds: null, refusedCount: 0 },
+    ...{ options: [], max: 1_000, used: 0, resetSeconds: null, refusedCount: 0, standing: null },
     ...more,
   }
 }
@@ -103,6 +103,21 @@ t.test('short windows and jobs are told of when they refuse alone, and the size 
     watch.take(uses, startMs).map(({ limit }) => limit),
     ['imports', 'delete_jobs'],
   )
+})
+
+t.test('processor time warns above what the plan gives, and alerts as long as the base rate holds', async (t) => {
+  const processor = { name: 'processor_time', group: 'rates', unit: 'ms', windowSeconds: 60 } as const
+  const levelOf = (more: Partial<LimitUse>) =>
+    watchOf().take([limitUse({ ...processor, max: 60_000, ...more })], startMs)[0]
+  t.equal(levelOf({ used: 59_000, standing: 'ok' }), undefined)
+  const warning = levelOf({ used: 31_000, standing: 'warning' })
+  t.equal(warning?.level, 'warning')
+  t.match(warning?.text, 'Used: 31 s of 60 s a minute (51%)\n')
+  t.match(warning?.text, 'What to do: make queries cheaper, or raise the limit: queries get their base rate')
+  const alert = levelOf({ used: 0, standing: 'reached', resetSeconds: 240 })
+  t.equal(alert?.level, 'alert')
+  t.match(alert?.text, 'More room: from 2026-01-02T00:04:00.000Z on\n')
+  t.match(alert?.text, 'Queries have their base rate meanwhile.')
 })
 
 t.test('what was told of is known after a restart, also where the clock was set back', async (t) => {

@@ -81,6 +81,7 @@ class World {
       used: this.used.get(row.name) ?? null,
       resetSeconds: null,
       refusedCount: 0,
+      standing: null,
     }))
   }
 }

@@ -32,9 +32,10 @@ function limitShape(use: LimitUse): object {
 /** The specification warns at three quarters. */
 const warningShare = 0.75
 
-function statusOf({ group, max, used }: LimitUse): string {
+function statusOf({ group, max, used, standing }: LimitUse): string {
   if (group === 'no object yet') return 'no_object_yet'
   if (max === null) return 'unlimited'
+  if (standing !== null) return standing
   if (used === null) return 'limited'
   if (used >= max) return 'reached'
   return used > max * warningShare ? 'warning' : 'ok'

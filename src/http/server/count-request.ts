@@ -13,5 +13,6 @@ export function countRequest(reply: FastifyReply, rate: RateLimit | null): void 
   if (rate === null) return
   const refusal = rate.take()
   if (refusal !== null) throw refusal
-  sendPassedRate(reply, rate.facts(), rate.policy)
+  const facts = rate.facts()
+  if (facts !== null) sendPassedRate(reply, facts, rate.policy)
 }

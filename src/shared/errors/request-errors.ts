@@ -98,6 +98,21 @@ export const requestErrors = {
       `${what} are limited to ${max} ${windowText(windowSeconds)} for ${whose} (limit "${limit}"); repeat this request in ${secondsText(retryAfterSeconds)}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
+  PROCESSOR_TIME_EXCEEDED: define({
+    status: 429,
+    when: 'Queries have used the processor time of a minute with its bursts (`processorPercentMax`), and for some minutes they have no more than their base rate; or none where there is no base rate. Repeat the request after the time in `Retry-After`. See [limits](limits.md#processor-time).',
+    limit: () => 'processor_time',
+    rate: ({ baseRate, retryAfterSeconds }) => ({
+      limit: 'processor_time',
+      max: baseRate,
+      windowSeconds: 1,
+      remaining: 0,
+      resetSeconds: retryAfterSeconds,
+    }),
+    message: ({ maxMs, baseRate, baseSeconds, retryAfterSeconds }: ProcessorRefusal) =>
+      `Queries have used ${maxMs / 1000} s of processor time in a minute, all that the whole service may (limit "processor_time"); they are limited to ${baseRate} a second for ${secondsText(baseSeconds)}, repeat this request in ${secondsText(retryAfterSeconds)}`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
   BODIES_TOO_MANY: define({
     status: 503,
     when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`, or have waited too long for others of the same address, which has half of that; or 128 imports are open, or 64 of one address; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
@@ -118,6 +133,14 @@ interface ParameterFault {
   readonly value: string
   /** Ends the sentence "must be …". */
   readonly expected: string
+}
+
+interface ProcessorRefusal extends RetryLater {
+  /** What a minute may have, bursts included. */
+  readonly maxMs: number
+  /** Queries a second until then. */
+  readonly baseRate: number
+  readonly baseSeconds: number
 }
 
 interface RateRefusal extends RetryLater {

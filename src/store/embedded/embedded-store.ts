@@ -37,6 +37,7 @@ import type {
   CopyRequest,
   FillRequest,
   QueryCopyRequest,
+  ReadersUse,
   RestartedEngine,
   RowPartition,
   SelectQuery,
@@ -59,7 +60,9 @@ import { OrphanRepairs } from './orphan-repairs.ts'
 import { OwnStatements } from './own-statements.ts'
 import { ParquetReads } from './parquet-reads.ts'
 import { PartFiles } from './part-files.ts'
+import { processorMs } from './processor-ms.ts'
 import { ReaderStatements } from './reader-statements.ts'
+import { ReaderWork } from './reader-work.ts'
 import { residentBytes } from './resident-bytes.ts'
 import { Selects } from './selects.ts'
 import { StatementStops } from './statement-stops.ts'
@@ -127,6 +130,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly #appends: Appends
   readonly #copies: TableCopies
   readonly #exchangedReads = new ExchangedReads(() => performance.now())
+  readonly #readerWork = new ReaderWork(() => performance.now())
   readonly #results: OpenResults
   readonly #selects: Selects
   readonly #mending: ((engine: RestartedEngine) => Promise<void>)[] = []
@@ -169,6 +173,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
       engine: this.#engine,
       stops,
       reads: this.#exchangedReads,
+      work: this.#readerWork,
     })
     const files = new FileSelects({ ...this.#options, directory: this.#directories.results }, { statements, results })
     return new Selects({ engine: this.#engine, statements, files, results })
@@ -219,6 +224,13 @@ class EmbeddedStore implements SupervisedStore, Statements {
       memoryBytesMax: this.#options.memoryBytesMax,
       sessions,
     }
+  }
+
+  readersUse(): ReadersUse {
+    const { pid } = this.#engine
+    const usedMs = pid === undefined ? null : processorMs(pid)
+    const engine = pid === undefined || usedMs === null ? null : { pid, processorMs: usedMs }
+    return { threadMs: this.#readerWork.threadMs, engine }
   }
 
   engineCounts(): Promise<EngineCounts | null> {

@@ -13,6 +13,7 @@ import { abortedError, timeoutError } from '../store-error.ts'
 import type { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
 import type { ExchangedReads } from './exchanged-reads.ts'
+import type { ReaderWork } from './reader-work.ts'
 import {
   isSyntaxError,
   plainSyntaxError,
@@ -33,6 +34,7 @@ interface ReaderDeps {
   readonly engine: Pick<EngineDoors, 'lateError' | 'readers' | 'suspects'>
   readonly stops: Pick<StatementStops, 'begin'>
   readonly reads: Pick<ExchangedReads, 'begin'>
+  readonly work: Pick<ReaderWork, 'begin'>
 }
 
 /** What a statement gets beyond its time limit until whoever waits for it is told. */
@@ -66,7 +68,7 @@ export class ReaderStatements {
     const { query, id, isAlone } = select
     if (query.signal.aborted) throw abortedError()
     const { watch, threads = 1 } = query
-    const { engine, reads, stops } = this.#deps
+    const { engine, reads, stops, work } = this.#deps
     const reading = reads.begin(query.sql)
     let endStop = (): void => undefined
     const stop = (): void => {
@@ -74,6 +76,7 @@ export class ReaderStatements {
     }
     query.signal.addEventListener('abort', stop, { once: true })
     watch?.begin(threads)
+    const endWork = work.begin(threads)
     try {
       const statement = selectStatement(select, this.#limits)
       const running = { name: query.shape ?? query.sql, isAlone }
@@ -85,6 +88,7 @@ export class ReaderStatements {
       reading.check()
       throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
     } finally {
+      endWork()
       watch?.end(threads)
       reading.end()
       endStop()
@@ -95,12 +99,16 @@ export class ReaderStatements {
   /** How the engine reads a query, in a session of its own. Planning is what the engine can stop least. Raises `StoreError`. */
   async queryTree(sql: CheckedQuery, isAlone: boolean, lending: Lending): Promise<string> {
     const statement = queryTreeStatement(sql)
-    const { suspects } = this.#deps.engine
+    const { engine, work } = this.#deps
+    const { suspects } = engine
     return await this.lend(async (session) => {
+      const endWork = work.begin(1)
       try {
         return await suspects.during(session, { name: statement, isAlone }, () => session.run(statement))
       } catch (thrown) {
         throw isSyntaxError(thrown) ? await plainSyntaxError(session, sql, thrown) : thrown
+      } finally {
+        endWork()
       }
     }, lending)
   }

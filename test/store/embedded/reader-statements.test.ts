@@ -4,6 +4,7 @@ import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.
 import { CrashSuspects } from '../../../src/store/embedded/crash-suspects.ts'
 import { ExchangedReads } from '../../../src/store/embedded/exchanged-reads.ts'
 import { ReaderStatements } from '../../../src/store/embedded/reader-statements.ts'
+import { ReaderWork } from '../../../src/store/embedded/reader-work.ts'
 import type { SelectQuery } from '../../../src/store/store.types.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { checked } from '../../support/checked-text.ts'
@@ -24,7 +25,8 @@ function createStatements() {
     },
   }
   const engine = { readers: held.pool, suspects, lateError: (error: StoreError) => error }
-  const statements = new ReaderStatements(limits, { engine, stops, reads: new ExchangedReads(() => 0) })
+  const work = new ReaderWork(() => 0)
+  const statements = new ReaderStatements(limits, { engine, stops, work, reads: new ExchangedReads(() => 0) })
   const select = (signal: AbortSignal, sql = 'SELECT 1', watched: Watched = {}): Promise<unknown> => {
     const query = { sql: checked<CheckedQuery>(sql), format: 'CSV', settings: {}, shape: 'one', signal, ...watched }
     return statements

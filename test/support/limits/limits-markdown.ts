@@ -42,8 +42,8 @@ function shown({ name, max, unit, windowSeconds }: LimitRow, ...flags: readonly 
   if (value === null) return '–'
   if (name === 'query_threads' && value === testCoreCount) return 'cores'
   if (unit === 'bytes') return formatBytes(value)
-  if (unit === 'ms') return `${value / 1_000} s`
-  return windowSeconds === null ? String(value) : `${value} ${windows[windowSeconds] ?? ''}`
+  const amount = unit === 'ms' ? `${value / 1_000} s` : String(value)
+  return windowSeconds === null ? amount : `${amount} ${windows[windowSeconds] ?? ''}`
 }
 
 const windows: Readonly<Record<number, string>> = { 1: 'a second', 60: 'a minute', 86400: 'a day' }

@@ -14,12 +14,20 @@ export function optionsOf(...flags: readonly string[]): Options {
   return reading.options
 }
 
+/** Milliseconds; `usedMs` is what queries have used of the processor so far. */
+export interface TestClock {
+  nowMs: number
+  usedMs?: number
+}
+
 /** The rates that a start with these flags has, by a clock of the test. */
 export async function testRates(
-  clock: { nowMs: number },
+  clock: TestClock,
   flags: readonly string[],
   storage = new MemoryStorage(),
 ): Promise<Rates> {
   const logger = { warn: () => undefined }
-  return openRates(optionsOf(...flags), { settings: await openSettings(storage), logger, now: () => clock.nowMs })
+  const processorUse = () => ({ threadMs: clock.usedMs ?? 0, engine: null })
+  const deps = { settings: await openSettings(storage), logger, processorUse, now: () => clock.nowMs }
+  return openRates(optionsOf(...flags), deps)
 }

@@ -14,6 +14,11 @@ export const madeRateErrors = {
     429,
     'Requests with events are limited to 5 a second for the whole service (limit "events"); repeat this request in 1 second',
   ],
+  PROCESSOR_TIME_EXCEEDED: [
+    errors.PROCESSOR_TIME_EXCEEDED({ maxMs: 60_000, baseRate: 10, baseSeconds: 240, retryAfterSeconds: 1 }),
+    429,
+    'Queries have used 60 s of processor time in a minute, all that the whole service may (limit "processor_time"); they are limited to 10 a second for 240 seconds, repeat this request in 1 second',
+  ],
   CREATES_TOO_MANY: [
     errors.CREATES_TOO_MANY({ perMinuteMax: 5, retryAfterSeconds: 9 }),
     429,
