@@ -72,6 +72,36 @@ export const limitOptions = {
     sentence:
       'What is done with queries over `queriesPerSecondMax` and within its bursts: `refuse` them (429) once the minute has had 60 times that number, or only `count` them, as they are billed. `plan`: counted in every plan but `free` and `unlimited`.',
   },
+  overagePriceMicros: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 1_000_000_000_000,
+    default: 0,
+    sentence:
+      'What one query over `queriesPerSecondMax` costs, where they are counted, in millionths of your unit of money. It is for `GET /v0/limits` and [notifications](notifications.md#extra-costs); 0 tells no costs.',
+  },
+  baseFeeMicros: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 0,
+    sentence:
+      'What the plan costs a month without overage, in millionths of the same unit. 0 sets no share of it that overage is told of at.',
+  },
+  overageCostPercentMax: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 100_000,
+    default: {
+      text: '20; variant b: 33',
+      from: ({ planVariant }) => (planVariant === 'a' ? 20 : 33),
+    },
+    sentence:
+      'Percent of `baseFeeMicros` that queries over the rate may cost in a month; beyond it operators are told. Nothing is refused for it.',
+  },
   queriesPerDayMax: {
     kind: 'integer',
     unit: null,

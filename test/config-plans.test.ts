@@ -17,6 +17,9 @@ const published: Partial<Record<OptionKey, number | readonly [number, number, nu
   variablesRequestsPerSecondMax: 5,
   queriesPerSecondMax: [10, 0, 0, 0, 0],
   queriesBurstFactor: [2, 4, 4, 4, 4],
+  overagePriceMicros: 0,
+  baseFeeMicros: 0,
+  overageCostPercentMax: 20,
   queriesPerDayMax: [1_000, 0, 0, 0, 0],
   processorPercentMax: [50, 0, 0, 0, 0],
   processorBurstFactor: 2,
@@ -41,7 +44,7 @@ const published: Partial<Record<OptionKey, number | readonly [number, number, nu
 }
 
 /** Where the older edition has other values. */
-const older = { ...published, eventsPerSecondMax: 1_000, sqlBytesMax: 8 * 1024, queryTimeMaxMs: 10_000 }
+const older = { ...published, overageCostPercentMax: 33, eventsPerSecondMax: 1_000, sqlBytesMax: 8 * 1024, queryTimeMaxMs: 10_000 }
 
 for (const [variant, values] of [
   ['a', published],

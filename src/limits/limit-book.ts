@@ -1,6 +1,7 @@
 import type { LimitName } from '../shared/limit-names.ts'
 import type { LimitHits } from './limit-hits.ts'
 import { type LimitOptions, type LimitRow, limitTable } from './limit-table.ts'
+import { Overage, type OverageUse } from './overage.ts'
 import type { Rates } from './rates.ts'
 import type { Counted, Standing } from './window.types.ts'
 
@@ -17,6 +18,8 @@ export interface LimitUse
   readonly refusedCount: number
   /** Where it stands, for a limit that knows more of it than `used` and `max` say; null for the others. */
   readonly standing: Standing | null
+  /** What it is used by on each day, oldest first, where that is known; null for the others. */
+  readonly days: readonly OverageUse[] | null
 }
 
 export interface LimitBookDeps {
@@ -30,6 +33,8 @@ export interface LimitBookDeps {
 export class LimitBook {
   readonly plan: string
   readonly planVariant: string
+  /** Null where queries over the rate are not counted. */
+  readonly overage: Overage | null
   readonly #options: LimitOptions
   readonly #deps: LimitBookDeps
   readonly #counted: ReadonlyMap<LimitName, Counted>
@@ -42,15 +47,23 @@ export class LimitBook {
     const { createsFromSchema, imports, events, secretRequests, queries } = deps.rates
     const rates = [createsFromSchema, imports, events, secretRequests, queries]
     const processorTime = queries?.processorTime ?? null
+    const overageDays = queries?.overageDays ?? null
+    this.overage = overageDays === null ? null : new Overage(options, overageDays)
     this.#counted = new Map<LimitName, Counted>([
       ...rates.flatMap((rate) => rate?.windows ?? []).map(({ limit, window }) => [limit, window] as const),
       ...(processorTime === null ? [] : [['processor_time', processorTime] as const]),
+      ...(this.overage === null ? [] : [['overage_costs', this.overage] as const]),
     ])
   }
 
   /** Queries over the rate of the plan that passed, since the start of the service; null where they are not counted. */
   get overageCount(): number | null {
     return this.#deps.rates.queries?.overageCount ?? null
+  }
+
+  /** The month that is now. */
+  get overageOfMonth(): OverageUse | null {
+    return this.overage?.monthAt(this.#deps.now()) ?? null
   }
 
   /** All limits in the order of the table. @param counts what is there of that which the rates do not count. */
@@ -65,6 +78,7 @@ export class LimitBook {
         resetSeconds: counted === undefined ? null : Math.ceil(counted.resetMsAt(nowMs) / 1_000),
         refusedCount: this.#deps.hits.countOf(row.name),
         standing: counted?.standingAt?.(nowMs) ?? null,
+        days: row.name === 'overage_costs' ? (this.overage?.daysInMonthOf(nowMs) ?? null) : null,
       }
     })
   }

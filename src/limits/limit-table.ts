@@ -2,10 +2,11 @@
 // it. A limit of the specification whose object is not there yet stands in it too, so that nobody looks for it in vain.
 
 import type { LimitName } from '../shared/limit-names.ts'
+import { type OveragePrices, overageCostMax } from './overage.ts'
 import { processorMsPerMinute } from './processor-time.ts'
 
 /** The options that limits are made of. 0 sets no limit where an option may be 0. */
-export interface LimitOptions {
+export interface LimitOptions extends OveragePrices {
   readonly plan: string
   readonly planVariant: string
   readonly schemaCreatesPerMinuteMax: number
@@ -48,7 +49,7 @@ export interface LimitOptions {
   readonly engineMemoryBytesMax: number
 }
 
-export type LimitGroup = 'rates' | 'objects' | 'ingestion' | 'queries' | 'jobs' | 'no object yet'
+export type LimitGroup = 'rates' | 'costs' | 'objects' | 'ingestion' | 'queries' | 'jobs' | 'no object yet'
 
 /** For whom a limit counts. */
 export type LimitScope = 'service' | 'address' | 'token' | 'data source' | 'request'
@@ -59,7 +60,7 @@ export interface LimitRow {
   readonly scope: LimitScope
   /** What it bounds, without an article or an end: `Data Sources`. */
   readonly what: string
-  readonly unit: 'bytes' | 'ms' | null
+  readonly unit: 'bytes' | 'ms' | 'money' | null
   /** Seconds of its window; null where it has none. */
   readonly windowSeconds: number | null
   /** The options that set it. */
@@ -152,6 +153,15 @@ export const limitTable: readonly LimitRow[] = [
     ...inService,
     scope: 'address',
     ...by('connectionsPerAddressMax'),
+  },
+  {
+    name: 'overage_costs',
+    what: 'Costs of queries over the rate in a month; told of, and never refused',
+    group: 'costs',
+    ...inService,
+    unit: 'money',
+    options: ['overagePriceMicros', 'baseFeeMicros', 'overageCostPercentMax'],
+    max: (options) => (isOverageCounted(options) ? overageCostMax(options) : null),
   },
   { name: 'data_sources', what: 'Data Sources', ...object, ...by('dataSourcesMax') },
   { name: 'columns', what: 'Columns of a Data Source', ...object, scope: 'data source', ...by('columnsMax') },

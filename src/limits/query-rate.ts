@@ -1,5 +1,6 @@
 import type { RateFacts } from '../shared/errors/definition.ts'
 import { ExactWindow } from './exact-window.ts'
+import type { OverageDays } from './overage-days.ts'
 import type { ProcessorTime } from './processor-time.ts'
 import { type LimitedWindow, leastOf, policyOf, RateLimit } from './rate-limit.ts'
 import type { Window } from './window.types.ts'
@@ -9,8 +10,8 @@ export interface QueryRateOptions {
   readonly perSecondMax: number
   /** How many times that one second may bring. */
   readonly burstFactor: number
-  /** Whether queries over the rate and within its bursts are counted as such, and never refused. */
-  readonly isOverageCounted: boolean
+  /** Where queries over the rate and within its bursts are counted, which are never refused then; null where they are. */
+  readonly overageDays: OverageDays | null
   /** Null sets no limit. */
   readonly perDay: Window | null
   /** Null sets no limit. */
@@ -28,14 +29,16 @@ export class QueryRate extends RateLimit {
   /** Queries over the rate that passed, since the start of the service. */
   overageCount = 0
   readonly processorTime: ProcessorTime | null
+  readonly overageDays: OverageDays | null
   readonly #rate: Window | null
   readonly #nowMs: () => number
 
   constructor(options: QueryRateOptions) {
     super({ what: 'Queries', windows: windowsOf(options), now: options.now })
-    const { perSecondMax: max, isOverageCounted, processorTime, now } = options
+    const { perSecondMax: max, overageDays, processorTime, now } = options
+    this.overageDays = overageDays
     this.processorTime = processorTime
-    this.#rate = isOverageCounted && max > 0 ? new ExactWindow({ max, windowMs: secondMs }) : null
+    this.#rate = overageDays !== null && max > 0 ? new ExactWindow({ max, windowMs: secondMs }) : null
     this.#nowMs = now
   }
 
@@ -57,8 +60,12 @@ export class QueryRate extends RateLimit {
   }
 
   #countOverage(rate: Window, nowMs: number): void {
-    if (rate.usedAt(nowMs) < rate.max) rate.add(nowMs)
-    else this.overageCount += 1
+    if (rate.usedAt(nowMs) < rate.max) {
+      rate.add(nowMs)
+      return
+    }
+    this.overageCount += 1
+    this.overageDays?.add(nowMs)
   }
 }
 
@@ -68,7 +75,7 @@ const minuteMs = 60_000
 function windowsOf({
   perSecondMax,
   burstFactor,
-  isOverageCounted,
+  overageDays,
   perDay,
 }: QueryRateOptions): readonly LimitedWindow[] {
   const windows: LimitedWindow[] = []
@@ -76,7 +83,7 @@ function windowsOf({
     const window = new ExactWindow({ max: perSecondMax * burstFactor, windowMs: secondMs })
     windows.push({ limit: 'queries_per_second', window })
   }
-  if (perSecondMax > 0 && !isOverageCounted) {
+  if (perSecondMax > 0 && overageDays === null) {
     const window = new ExactWindow({ max: perSecondMax * (minuteMs / secondMs), windowMs: minuteMs })
     windows.push({ limit: 'queries_per_minute', window })
   }

@@ -4,13 +4,14 @@
 import type { Logger } from '../observe/logger.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import type { Settings } from '../storage/settings.ts'
+import { CountKeeper } from './count-keeper.ts'
 import { ExactWindow } from './exact-window.ts'
 import { KeptWindow } from './kept-window.ts'
 import { isOverageCounted, type LimitOptions } from './limit-table.ts'
+import { OverageDays } from './overage-days.ts'
 import { type ProcessorReading, ProcessorTime } from './processor-time.ts'
 import { QueryRate } from './query-rate.ts'
 import { RateLimit } from './rate-limit.ts'
-import { WindowKeeper } from './window-keeper.ts'
 
 /** 0 sets no limit. */
 export type RatesOptions = Pick<
@@ -30,7 +31,7 @@ export type RatesOptions = Pick<
 >
 
 export interface RatesDeps {
-  /** Where windows of more than a minute are kept over a restart. */
+  /** Where windows of more than a minute, and overage, are kept over a restart. */
   readonly settings: Settings
   readonly logger: Pick<Logger, 'warn'>
   /** What queries have used of the processor. It is asked once a second where that is limited. */
@@ -61,8 +62,12 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
     max === 0 ? null : new RateLimit({ what, windows: [{ limit, window: new ExactWindow({ max, windowMs }) }], now })
   const perDay =
     options.queriesPerDayMax === 0 ? null : new KeptWindow({ max: options.queriesPerDayMax, windowMs: dayMs })
-  const queries = queryRate(options, perDay, deps)
-  const keeper = perDay === null ? null : new WindowKeeper(deps, 'queries_per_day', perDay)
+  const overageDays = options.queriesPerSecondMax > 0 && isOverageCounted(options) ? new OverageDays() : null
+  const queries = queryRate(options, { perDay, overageDays }, deps)
+  const keepers = [
+    ...(perDay === null ? [] : [new CountKeeper(deps, 'queries_per_day', perDay)]),
+    ...(overageDays === null ? [] : [new CountKeeper(deps, 'overage_days', overageDays)]),
+  ]
   return {
     createsFromSchema: single(
       'creates_from_schema',
@@ -86,15 +91,19 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
     queries,
     async close() {
       queries?.processorTime?.close()
-      await keeper?.close()
+      for (const keeper of keepers) await keeper.close()
     },
   }
 }
 
-function queryRate(options: RatesOptions, perDay: KeptWindow | null, deps: RatesDeps): QueryRate | null {
+interface KeptQueries {
+  readonly perDay: KeptWindow | null
+  readonly overageDays: OverageDays | null
+}
+
+function queryRate(options: RatesOptions, kept: KeptQueries, deps: RatesDeps): QueryRate | null {
   const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor, processorPercentMax } = options
-  if (perSecondMax === 0 && perDay === null && processorPercentMax === 0) return null
+  if (perSecondMax === 0 && kept.perDay === null && processorPercentMax === 0) return null
   const processorTime = processorPercentMax === 0 ? null : new ProcessorTime(options, { ...deps, read: deps.processorUse })
-  const counted = { isOverageCounted: isOverageCounted(options), perDay, processorTime }
-  return new QueryRate({ perSecondMax, burstFactor, ...counted, now: deps.now })
+  return new QueryRate({ perSecondMax, burstFactor, ...kept, processorTime, now: deps.now })
 }

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LimitUse } from '../limits/limit-book.ts'
 import type { LimitHit } from '../limits/limit-hits.ts'
+import { monthStartOf } from '../limits/overage-days.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import type { Notification, NotificationLevel } from './notification.types.ts'
 import { describeNotification } from './notification-text.ts'
@@ -21,7 +22,8 @@ export type ToldTime = readonly [key: string, atMs: number]
 const warningShare = 0.75
 const hourMs = 3_600_000
 const warnedWindowSecondsMin = 86_400
-const toldGroups: ReadonlySet<LimitUse['group']> = new Set(['rates', 'objects', 'jobs'])
+const dayMs = 86_400_000
+const toldGroups: ReadonlySet<LimitUse['group']> = new Set(['rates', 'costs', 'objects', 'jobs'])
 
 export class LimitWatch {
   readonly #options: LimitWatchOptions
@@ -59,7 +61,7 @@ export class LimitWatch {
 
   #takeOf(use: LimitUse, nowMs: number): Notification | null {
     const refusal = this.#refusals.get(use.name) ?? null
-    const level = levelOf(use, refusal)
+    const level = use.group === 'costs' ? this.#levelOfCosts(use, nowMs) : levelOf(use, refusal)
     if (level === null || this.#isTold(use, level, nowMs)) return null
     // Who is told that a limit is exceeded need not hear that it was approached.
     for (const one of level === 'alert' ? (['alert', 'warning'] as const) : [level]) {
@@ -70,12 +72,26 @@ export class LimitWatch {
   }
 
   #isTold(use: LimitUse, level: NotificationLevel, nowMs: number): boolean {
-    const key = keyOf(use.name, level)
+    const toldAtMs = this.#toldAtOf(keyOf(use.name, level), nowMs)
+    return toldAtMs !== undefined && nowMs - toldAtMs < this.#periodMsOf(use)
+  }
+
+  #toldAtOf(key: string, nowMs: number): number | undefined {
     const toldAtMs = this.#toldAt.get(key)
-    if (toldAtMs === undefined) return false
     // The clock was set back.
-    if (toldAtMs > nowMs) this.#toldAt.set(key, nowMs)
-    return nowMs - toldAtMs < this.#periodMsOf(use)
+    if (toldAtMs !== undefined && toldAtMs > nowMs) this.#toldAt.set(key, nowMs)
+    return toldAtMs
+  }
+
+  /** A warning once a month, and behind it what each day has brought, for as long as days bring something. */
+  #levelOfCosts({ name, max, used, days }: LimitUse, nowMs: number): NotificationLevel | null {
+    if (max === null || used === null || used <= max) return null
+    const toldAtMs = this.#toldAtOf(keyOf(name, 'warning'), nowMs)
+    if (toldAtMs === undefined || toldAtMs < monthStartOf(nowMs)) return 'warning'
+    const isPast = nowMs - toldAtMs >= this.#options.notificationsRepeatHours * hourMs
+    // A day that was not over when it was told of may have brought more since.
+    const isNews = (days ?? []).some(({ startMs }) => startMs + dayMs > toldAtMs)
+    return isPast && isNews ? 'alert' : null
   }
 
   #periodMsOf({ windowSeconds }: LimitUse): number {
@@ -86,7 +102,7 @@ export class LimitWatch {
     use: LimitUse,
     { level, refusal, nowMs }: { level: NotificationLevel; refusal: LimitHit | null; nowMs: number },
   ): Notification {
-    const { name, max, scope, unit, used, what, windowSeconds, resetSeconds } = use
+    const { name, max, scope, unit, used, what, windowSeconds, resetSeconds, days } = use
     const place = `docs/limits.md#${name}`
     const { documentationUrl } = this.#options
     const facts = {
@@ -101,6 +117,7 @@ export class LimitWatch {
         used,
         what,
         windowSeconds,
+        days,
       },
       resetAtMs: resetSeconds === null ? null : nowMs + resetSeconds * 1_000,
       refusal: refusal === null ? null : refusalOf(refusal),

@@ -8,6 +8,8 @@ type Facts = Omit<Notification, 'text' | 'title'>
 
 /** What is shown of a name that a caller chose. */
 const nameCharsMax = 100
+/** As many as a month has. */
+const daysShownMax = 31
 const daySeconds = 86_400
 const hourSeconds = 3_600
 const minuteSeconds = 60
@@ -17,6 +19,7 @@ export function describeNotification(facts: Facts): Pick<Notification, 'text' | 
 }
 
 function titleOf({ level, limit, used, max, refusal }: Facts): string {
+  if (limit === 'overage_costs') return `${level === 'warning' ? 'Warning' : 'Alert'}: queries over the rate cost ${used} this month`
   if (level === 'warning') return `Warning: ${percentText(used, max)} of limit ${limit} is used`
   return refusal === null ? `Alert: limit ${limit} is exceeded` : `Alert: limit ${limit} refuses requests`
 }
@@ -33,6 +36,7 @@ function linesOf(facts: Facts): readonly string[] {
     ...usedLines(facts),
     ...(resetAtMs === null || resetAtMs <= atMs ? [] : [`More room: from ${new Date(resetAtMs).toISOString()} on`]),
     ...refusalLines(facts),
+    ...dayLines(facts),
     '',
     `What to do: ${adviceOf(facts)}`,
     `More about it: ${documentation}`,
@@ -45,6 +49,20 @@ function usedLines({ used, max, unit, windowSeconds }: Facts): readonly string[]
   if (max === null) return []
   const maxText = `${valueText(max)}${windowSeconds === null ? '' : ` ${windowText(windowSeconds)}`}`
   return used === null ? [`Limit: ${maxText}`] : [`Used: ${valueText(used)} of ${maxText} (${percentText(used, max)})`]
+}
+
+/** The latest ones come first: they are news. */
+function dayLines({ days }: Facts): readonly string[] {
+  if (days === null || days.length === 0) return []
+  const shown = days.slice(-daysShownMax).toReversed()
+  const lines = shown.map(({ startMs, queries, cost }) => {
+    return `  ${dateOf(startMs)}: ${queries} queries${cost === null ? '' : `, ${cost}`}`
+  })
+  return ['Queries over the rate, by day (UTC):', ...lines]
+}
+
+function dateOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10)
 }
 
 function refusalLines({ refusal, atMs }: Facts): readonly string[] {
@@ -60,6 +78,7 @@ function refusalLines({ refusal, atMs }: Facts): readonly string[] {
 
 function adviceOf({ level, limit, refusal, windowSeconds }: Facts): string {
   if (limit === 'processor_time') return processorAdvice[level]
+  if (limit === 'overage_costs') return 'send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.'
   if (level === 'warning') return 'use less, or raise the limit before requests are refused.'
   if (refusal === null) return 'nothing is refused for it. Remove what is no longer needed, or raise the limit.'
   return windowSeconds === null

@@ -43,7 +43,7 @@ function rethrowFailure(error: unknown): never {
 
 function shapeOf(notification: Notification): object {
   const { id, level, limit, atMs, what, scope, unit, used, max, windowSeconds, resetAtMs, refusal } = notification
-  const { documentation, title, text } = notification
+  const { days, documentation, title, text } = notification
   return {
     id,
     level,
@@ -57,6 +57,8 @@ function shapeOf(notification: Notification): object {
     window_seconds: windowSeconds,
     reset_at: resetAtMs === null ? null : new Date(resetAtMs).toISOString(),
     refused: refusal === null ? null : refusedShape(refusal),
+    // Those of one that waits since an earlier release are not known.
+    days: days?.map(({ startMs, queries, cost }) => ({ from: new Date(startMs).toISOString(), queries, cost })) ?? null,
     documentation,
     title,
     text,

@@ -2,6 +2,7 @@
 export const limitNames = [
   ...(['creates_from_schema', 'imports', 'events', 'creates_by_events', 'secret_requests'] as const),
   ...(['queries_per_second', 'queries_per_minute', 'queries_per_day', 'token_requests', 'connections'] as const),
+  ...(['overage_costs'] as const),
   ...(['data_sources', 'columns', 'pipes', 'tokens', 'secrets', 'materialized_views', 'storage'] as const),
   ...(['body_upload_size', 'multipart_size', 'multipart_parquet_size', 'form_size', 'parquet_file_size'] as const),
   ...(['uncompressed_file_size', 'parts_at_once', 'events_request_size', 'record_size'] as const),

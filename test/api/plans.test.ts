@@ -12,6 +12,14 @@ interface Limit {
   readonly refused: number
 }
 
+interface Shown {
+  readonly queries_over_rate: number
+  readonly overage: {
+    readonly month: { readonly queries: number; readonly cost: number }
+    readonly days: readonly object[]
+  }
+}
+
 async function limitOf(service: TestService, name: string, token?: string): Promise<Limit | undefined> {
   const { json } = await service.call('GET', '/v0/limits', token === undefined ? {} : { token })
   // Other tests check the shape.
@@ -78,6 +86,34 @@ t.test('without a rate of queries, one that uses the processor time of a minute 
   t.match(await limitOf(service, 'processor_time'), { refused: 1 })
   t.equal((await service.create('rows', 'id UInt32')).status, 200, 'nothing but queries is limited')
   t.equal((await service.append('rows', 'ndjson', '{"id":1}')).status, 200)
+})
+
+t.test('a restart goes on with the overage of the day', async (t) => {
+  const directory = await createTestDirectory()
+  const given = { plan: 'developer', queriesPerSecondMax: 1, queriesBurstFactor: 100, overagePriceMicros: 10_000 } as const
+  const first = await openOn(t, directory.path, given)
+  // However slow the machine is, two of so many at once are within one second.
+  const queries = (service: TestService) =>
+    Promise.all(Array.from({ length: 20 }, () => service.call('GET', '/v0/sql?q=SELECT+1')))
+  const overage = async (service: TestService) => {
+    const { json } = await service.call('GET', '/v0/limits')
+    // Other tests check the shape.
+    const { queries_over_rate: count, overage } = json as Shown
+    return { count, month: overage.month.queries, cost: overage.month.cost, days: overage.days.length }
+  }
+  await queries(first)
+  const told = await overage(first)
+  t.ok(told.count > 0, `${told.count}`)
+  t.match(told, { month: told.count, cost: told.count / 100, days: 1 })
+  await first.close()
+
+  const second = await openOn(t, directory.path, given)
+  t.match(await overage(second), { count: 0, month: told.count, cost: told.count / 100 })
+  await queries(second)
+  const later = await overage(second)
+  t.equal(later.month, told.count + later.count)
+  await second.close()
+  await directory.remove()
 })
 
 t.test('a workspace has as many data sources and events make as many as the limits say, and both tell', async (t) => {

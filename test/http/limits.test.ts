@@ -103,7 +103,7 @@ t.test('objects are counted, sizes are only limited, and what is not there is to
 
 t.test('the default plan shows its limits too, and overage where it is counted', async (t) => {
   const { call, limit, show } = await open(t)
-  t.match(await show(), { plan: 'unlimited', queries_over_rate: null })
+  t.match(await show(), { plan: 'unlimited', queries_over_rate: null, overage: null })
   t.match(await limit('imports'), { max: null, used: null, status: 'unlimited', window_seconds: 60 })
   t.match(await limit('creates_by_events'), { max: 5, used: 0 })
   const pressure = { limit: Number, is_over: false }
@@ -115,7 +115,45 @@ t.test('the default plan shows its limits too, and overage where it is counted',
   })
   const billed = await open(t, '--plan=saas', '--queries-per-second-max=2')
   for (let count = 0; count < 5; count += 1) await billed.call('GET', '/v0/sql?q=SELECT+1')
-  t.match(await billed.show(), { queries_over_rate: 3 })
+  t.match(await billed.show(), {
+    queries_over_rate: 3,
+    overage: { month: { from: '2026-01-01', queries: 3, cost: null }, days: [{ from: '2026-01-02', queries: 3, cost: null }] },
+  })
+  t.match(await billed.limit('overage_costs'), { max: null, status: 'unlimited' })
   t.match(await billed.limit('queries_per_second'), { max: 8, used: 5 })
   t.match(await billed.limit('queries_per_minute'), { max: null })
+})
+
+t.test('overage is told by day and month, and what it costs where prices are known', async (t) => {
+  const prices = ['--overage-price-micros=500000', '--base-fee-micros=10000000', '--overage-cost-percent-max=20']
+  const { clock, call, show, limit } = await open(t, '--plan=developer', '--queries-per-second-max=1', ...prices)
+  const twoQueries = async () => {
+    clock.nowMs += 1_000
+    for (let count = 0; count < 2; count += 1) t.equal((await call('GET', '/v0/sql?q=SELECT+1')).statusCode, 200)
+  }
+  const row = { unit: 'money', max: 2, group: 'costs' }
+  const secondsLeft = (Date.UTC(2026, 1, 1) - clock.nowMs) / 1_000
+  t.match(await limit('overage_costs'), { ...row, used: 0, status: 'ok', reset_seconds: secondsLeft })
+  for (const [used, status] of [
+    [0.5, 'ok'],
+    [1, 'ok'],
+    [1.5, 'ok'],
+    [2, 'reached'],
+    [2.5, 'reached'],
+  ] as const) {
+    await twoQueries()
+    t.match(await limit('overage_costs'), { ...row, used, remaining: Math.max(0, 2 - used), status, refused: 0 })
+  }
+  clock.nowMs = Date.UTC(2026, 1, 1)
+  await twoQueries()
+  t.match(await limit('overage_costs'), { ...row, used: 0.5 })
+  t.match(await show(), {
+    overage: {
+      month: { from: '2026-02-01', queries: 1, cost: 0.5 },
+      days: [
+        { from: '2026-01-02', queries: 5, cost: 2.5 },
+        { from: '2026-02-01', queries: 1, cost: 0.5 },
+      ],
+    },
+  })
 })

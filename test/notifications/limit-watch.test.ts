@@ -20,7 +20,7 @@ function limitUse(more: Partial<LimitUse>): LimitUse {
       unit: 'bytes',
       windowSeconds: null,
     },
-    ...{ options: [], max: 1_000, used: 0, resetSeconds: null, refusedCount: 0, standing: null },
+    ...{ options: [], max: 1_000, used: 0, resetSeconds: null, refusedCount: 0, standing: null, days: null },
     ...more,
   }
 }
@@ -118,6 +118,32 @@ t.test('processor time warns above what the plan gives, and alerts as long as th
   t.equal(alert?.level, 'alert')
   t.match(alert?.text, 'More room: from 2026-01-02T00:04:00.000Z on\n')
   t.match(alert?.text, 'Queries have their base rate meanwhile.')
+})
+
+t.test('costs are told of once a month above their share, and then by day as long as days bring more', async (t) => {
+  const dayMs = 24 * hourMs
+  const costs = { name: 'overage_costs', group: 'costs', unit: 'money', max: 5 } as const
+  const watch = watchOf()
+  const daysFrom = (...days: readonly number[]) =>
+    days.map((day) => ({ startMs: startMs + day * dayMs, queries: 100 * (day + 1), cost: day + 1 }))
+  const levelAt = (afterMs: number, used: number, ...days: readonly number[]) =>
+    watch.take([limitUse({ ...costs, used, days: daysFrom(...days) })], startMs + afterMs).map(({ level }) => level)
+  for (const used of [4.99, 5]) t.same(levelAt(0, used, 0), [], `${used}`)
+  t.same(levelAt(0, 5.01, 0), ['warning'])
+  t.same(levelAt(2 * hourMs - 1, 6, 0), [], 'within the time of the option')
+  t.same(levelAt(2 * hourMs, 6, 0), ['alert'], 'the day was not over')
+  t.same(levelAt(25 * hourMs, 7, 0), ['alert'], 'nor was it then')
+  t.same(levelAt(2 * dayMs, 7, 0), [], 'nothing since')
+  t.same(levelAt(3 * dayMs, 9, 0, 3), ['alert'])
+  const february = Date.UTC(2026, 1, 1) - startMs
+  t.same(levelAt(february - 1, 9, 0, 3), [])
+  t.same(levelAt(february, 5, 30), [], 'a new month')
+  t.same(levelAt(february, 6, 30), ['warning'])
+  const [told] = watchOf().take([limitUse({ ...costs, used: 6, resetSeconds: 60, days: daysFrom(0, 3) })], startMs)
+  t.equal(told?.title, 'Warning: queries over the rate cost 6 this month')
+  t.match(told?.text, 'Used: 6 of 5 (120%)\nMore room: from 2026-01-02T00:01:00.000Z on\n')
+  t.match(told?.text, 'Queries over the rate, by day (UTC):\n  2026-01-05: 400 queries, 4\n  2026-01-02: 100 queries, 1\n')
+  t.match(told?.text, 'What to do: send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.')
 })
 
 t.test('what was told of is known after a restart, also where the clock was set back', async (t) => {

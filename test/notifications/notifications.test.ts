@@ -82,6 +82,7 @@ class World {
       resetSeconds: null,
       refusedCount: 0,
       standing: null,
+      days: null,
     }))
   }
 }

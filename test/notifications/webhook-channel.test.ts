@@ -70,6 +70,7 @@ t.test('a webhook gets the notification as JSON, signed with its time', async (t
       ...{ code: 'RATE_EXCEEDED', status: 429, request_id: 'r1' },
       ...{ token_id: 't1', token_name: 'reader', resource: 'top' },
     },
+    days: null,
     documentation: 'docs/limits.md#queries_per_day',
     title: 'Alert: limit queries_per_day refuses requests',
     text: 'Limit "queries_per_day" of this service is reached – really.\n',

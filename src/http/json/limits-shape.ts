@@ -1,13 +1,24 @@
 import type { LimitBook, LimitUse } from '../../limits/limit-book.ts'
+import type { OverageUse } from '../../limits/overage.ts'
 
 /** What `GET /v0/limits` tells. */
-export function limitsShape({ plan, planVariant, overageCount }: LimitBook, uses: readonly LimitUse[]): object {
+export function limitsShape(limitBook: LimitBook, uses: readonly LimitUse[]): object {
   return {
-    plan,
-    plan_variant: planVariant,
-    queries_over_rate: overageCount,
+    plan: limitBook.plan,
+    plan_variant: limitBook.planVariant,
+    queries_over_rate: limitBook.overageCount,
+    overage: overageShape(limitBook),
     limits: uses.map(limitShape),
   }
+}
+
+/** Null where queries over the rate are not counted. */
+function overageShape({ overage, overageOfMonth: month }: LimitBook): object | null {
+  return overage === null || month === null ? null : { month: overageUseShape(month), days: overage.days.map(overageUseShape) }
+}
+
+function overageUseShape({ startMs, queries, cost }: OverageUse): object {
+  return { from: dateText(startMs), queries, cost }
 }
 
 function limitShape(use: LimitUse): object {
@@ -39,4 +50,8 @@ function statusOf({ group, max, used, standing }: LimitUse): string {
   if (used === null) return 'limited'
   if (used >= max) return 'reached'
   return used > max * warningShare ? 'warning' : 'ok'
+}
+
+function dateText(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 10)
 }

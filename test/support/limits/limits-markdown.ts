@@ -7,6 +7,7 @@ const plans = ['unlimited', 'free', 'developer', 'saas', 'enterprise', 'enterpri
 
 const headings: Readonly<Record<LimitGroup, string>> = {
   rates: 'Rates and connections',
+  costs: 'Costs',
   objects: 'Objects',
   ingestion: 'Ingestion',
   queries: 'Queries',

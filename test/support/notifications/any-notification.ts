@@ -14,6 +14,7 @@ export const anyNotification: Notification = {
   windowSeconds: 86_400,
   resetAtMs: Date.UTC(2026, 0, 2, 12),
   refusal: { code: 'RATE_EXCEEDED', status: 429, requestId: 'r1', tokenId: 't1', tokenName: 'reader', resource: 'top' },
+  days: null,
   documentation: 'docs/limits.md#queries_per_day',
   title: 'Alert: limit queries_per_day refuses requests',
   text: 'Limit "queries_per_day" of this service is reached – really.\n',
