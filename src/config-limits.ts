@@ -184,6 +184,13 @@ export const limitOptions = {
     max: Number.MAX_SAFE_INTEGER,
     default: byPlan({ unit: 'bytes', unlimited: 0, a: inPlans(0, { free: 10 * gibibyte }) }),
     sentence:
-      'Bytes on disk that rows of all data sources have, with their quarantines. It is shown and told of, and refuses nothing. 0 sets no limit.',
+      'Bytes on disk that rows of all data sources have, with their quarantines. `storageOverage` says what is done beyond it. 0 sets no limit.',
+  },
+  storageOverage: {
+    kind: 'choice',
+    choices: ['tell', 'refuse'],
+    default: 'tell',
+    sentence:
+      'What is done once more is stored than `storageBytesMax`: it is only shown and told of (`tell`), or events and imports are refused too (`refuse`, 400). Rows can be read and removed all the same.',
   },
 } as const satisfies Readonly<Record<string, OptionDefinition>>

@@ -19,6 +19,7 @@ import { forgetRemovals } from './datasources/removal-notes.ts'
 import { PendingReplaces } from './datasources/replace/pending-replaces.ts'
 import type { Replaces } from './datasources/replace/replace.types.ts'
 import { openReplaces } from './datasources/replace/replaces.ts'
+import { storageBytes } from './datasources/storage-bytes.ts'
 import { StorageRecords } from './datasources/storage-records.ts'
 import { openImports } from './imports/imports.ts'
 import type { IngestViews } from './ingest/events/events-ingest.ts'
@@ -26,6 +27,7 @@ import { openIngest } from './ingest/ingest.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
 import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
+import { StorageLimit } from './limits/storage-limit.ts'
 import { openViewsBehind } from './materialize/behind/open-views-behind.ts'
 import type { ViewsBehind } from './materialize/behind/views-behind.ts'
 import { openMaterialize } from './materialize/materialize.ts'
@@ -175,6 +177,7 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const { catalog, query, views, ingest, changes, box, dataSources, replaces, jobs, disk, store, logger, now } = modules
   const { tokens, lookup, variables, behind, populates, checks, adminToken, lostSecretCount } = modules
   const { recorder, workRecorder, limitHits, limitBook, rates } = modules
+  const storageLimit = await openStorageLimit(options, { dataSources, logger })
   const { publishFirstNode } = options
   const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
   await reportNodes({ catalog, query, logger })
@@ -192,12 +195,24 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl, notifications })
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
-  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, limitBook, rates }
+  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, limitBook, rates, storageLimit }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)
   opened.push(() => app.close())
   return { app, adminToken, lostSecretCount }
+}
+
+/** Null where rows are never refused for what is stored. */
+async function openStorageLimit(
+  options: Options,
+  { dataSources, logger }: { readonly dataSources: DataSources; readonly logger: Logger },
+): Promise<StorageLimit | null> {
+  if (options.storageBytesMax === 0 || options.storageOverage !== 'refuse') return null
+  const usedBytes = () => storageBytes(dataSources)
+  const storageLimit = new StorageLimit(options, { usedBytes, logger, now: () => performance.now() })
+  await storageLimit.look()
+  return storageLimit
 }
 
 /** What the way in has to do with views: those that do not take a block are parked. */

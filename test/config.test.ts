@@ -114,6 +114,7 @@ t.test('without configuration every option has its default', async (t) => {
       multipartParquetBytesMax: 0,
       deleteJobsActiveMax: 0,
       storageBytesMax: 0,
+      storageOverage: 'tell',
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
       clusterMemoryPercentMax: 80,

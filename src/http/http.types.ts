@@ -15,6 +15,7 @@ import type { Jobs } from '../jobs/jobs.types.ts'
 import type { LimitBook } from '../limits/limit-book.ts'
 import type { LimitHits } from '../limits/limit-hits.ts'
 import type { Rates } from '../limits/rates.ts'
+import type { StorageLimit } from '../limits/storage-limit.ts'
 import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
 import type { Repairs } from '../materialize/verify/repair.types.ts'
@@ -80,6 +81,8 @@ export interface HttpDeps {
   readonly limitBook: LimitBook
   /** How many requests of some kinds may come. */
   readonly rates: Omit<Rates, 'close'>
+  /** Whether there is room for more rows; null where nobody is refused for it. */
+  readonly storageLimit: Pick<StorageLimit, 'refusal'> | null
   /** What the service is now. */
   readonly state: () => ServiceState
   /** Where traces of requests go; null where they are not sent. */

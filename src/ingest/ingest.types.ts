@@ -4,6 +4,7 @@ import type { NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { LogState, WaitingEvents } from '../metrics/service-state.types.ts'
+import type { ApiError } from '../shared/errors/errors.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsFreshness, EventsStatus } from './events/events.types.ts'
@@ -318,6 +319,8 @@ export interface EventsRequest {
   readonly isWaiting: boolean
   /** What the sender calls this request; a repeat of it is answered as before and changes nothing. */
   readonly idempotencyKey: string | null
+  /** What they are refused with unless they are a repeat, which is answered as the first time. */
+  readonly refusal?: ApiError | null
 }
 
 export interface ReplayRowsRequest {

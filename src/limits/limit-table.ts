@@ -26,6 +26,7 @@ export interface LimitOptions extends OveragePrices {
   readonly columnsMax: number
   readonly tokensMax: number
   readonly storageBytesMax: number
+  readonly storageOverage: 'refuse' | 'tell'
   readonly bodyUploadBytesMax: number
   readonly multipartBytesMax: number
   readonly multipartParquetBytesMax: number
@@ -87,7 +88,7 @@ function by(option: NumericOption): Pick<LimitRow, 'max' | 'options'> {
   return { options: [option], max: (options) => options[option] || null }
 }
 
-type NumericOption = Exclude<keyof LimitOptions, 'plan' | 'planVariant' | 'queriesOverage'>
+type NumericOption = Exclude<keyof LimitOptions, 'plan' | 'planVariant' | 'queriesOverage' | 'storageOverage'>
 
 /** A limit whose object the service does not have. */
 function absent(name: LimitName, what: string): LimitRow {
@@ -170,10 +171,11 @@ export const limitTable: readonly LimitRow[] = [
   { name: 'materialized_views', what: 'Materialized Views', ...object, options: [], max: () => null },
   {
     name: 'storage',
-    what: 'Bytes on disk; told of, and never refused',
+    what: 'Bytes on disk; told of, and refused only where the option says so',
     ...object,
     unit: 'bytes',
     ...by('storageBytesMax'),
+    options: ['storageBytesMax', 'storageOverage'],
   },
   { name: 'body_upload_size', what: 'Rows that are the body of a request', ...size, ...by('bodyUploadBytesMax') },
   { name: 'multipart_size', what: 'CSV or NDJSON file in a form', ...size, ...by('multipartBytesMax') },

@@ -31,7 +31,7 @@ import { importByUrl } from './import-by-url.ts'
 
 export type ImportDeps = Pick<
   HttpDeps,
-  'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'rates' | 'receipts' | 'urlImports'
+  'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'rates' | 'receipts' | 'storageLimit' | 'urlImports'
 > & {
   readonly newColumns: NewColumns
 }
@@ -50,6 +50,7 @@ export async function createOrImport(
     warnOfUnknown(reply, 'Parameter', parameters.names(), [...knownParameters, ...order.connectorSettings])
     requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, order.name ?? null)
     if (!order.isDry) countRequest(reply, rateOf(order, rows, deps))
+    if (!order.isDry && bringsRows(order, rows)) await refuseWhenFull(deps)
     await boundUpload(rows, request.headers, limits)
     if (order.urls.length > 0) return await importByUrl({ request, reply, order, rows }, deps)
     if (order.isDry) return await exchange.answerDry(order, rows)
@@ -60,8 +61,18 @@ export async function createOrImport(
 }
 
 /** What a schema alone creates is counted by itself; all else that brings rows shares one quota. */
-function rateOf({ mode, urls }: SentOrder, rows: ImportSource | null, { rates }: ImportDeps): RateLimit | null {
-  return mode === 'create' && rows === null && urls.length === 0 ? rates.createsFromSchema : rates.imports
+function rateOf(order: SentOrder, rows: ImportSource | null, { rates }: ImportDeps): RateLimit | null {
+  return order.mode === 'create' && !bringsRows(order, rows) ? rates.createsFromSchema : rates.imports
+}
+
+function bringsRows({ urls }: SentOrder, rows: ImportSource | null): boolean {
+  return rows !== null || urls.length > 0
+}
+
+/** @throws STORAGE_EXCEEDED (400). */
+async function refuseWhenFull({ storageLimit }: ImportDeps): Promise<void> {
+  const refusal = (await storageLimit?.refusal()) ?? null
+  if (refusal !== null) throw refusal
 }
 
 const knownParameters: readonly string[] = [

@@ -22,7 +22,7 @@ import { onQuery } from '../server/route-need.ts'
 
 type Deps = Pick<
   HttpDeps,
-  'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces' | 'rates' | 'receipts'
+  'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces' | 'rates' | 'receipts' | 'storageLimit'
 > & {
   readonly newColumns: NewColumns
 }
@@ -36,7 +36,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): void {
-  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces, rates, receipts } = deps
+  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces, rates, receipts, storageLimit } = deps
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
@@ -62,10 +62,14 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     const refusal = known === undefined ? undefined : refuseJoins(known, dataSources)
     // Most often there is nothing to wait for, and a turn of the event loop is dear here.
     if (refusal !== undefined) await refusal
+    const judged = storageLimit?.refusal() ?? null
+    const full = judged instanceof Promise ? await judged : judged
+    // Those of a data source that is there may be a repeat of some that were taken.
+    if (full !== null && known === undefined) throw full
     const { body, packed } = await readEvents(request, limits)
     if (body.length === 0) return answer(reply, 200, nothing)
     const dataSource = known ?? (await create(reply, { name, body, framing }))
-    const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
+    const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey, refusal: full } as const
     const { trace } = request
     const startMs = trace === null ? 0 : reply.elapsedTime
     const outcome = await ingest.appendEvents(events)

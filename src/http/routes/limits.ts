@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { rowDeleteJobKind } from '../../datasources/row-delete/row-delete-job.ts'
+import { storageBytes } from '../../datasources/storage-bytes.ts'
 import type { LimitName } from '../../shared/limit-names.ts'
 import type { HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
@@ -35,14 +36,13 @@ export async function limitCounts({
   for (const { kind, status } of active) {
     if (status === 'waiting') waitingByKind.set(kind, (waitingByKind.get(kind) ?? 0) + 1)
   }
-  const sizes = [...(await dataSources.statistics()).values()]
   const views = pipes.list().flatMap(({ nodes }) => nodes.filter(({ view }) => view !== undefined))
   return new Map<LimitName, number>([
     ['data_sources', dataSources.list().length],
     ['tokens', tokens.list().length],
     ['secrets', variables.list().length],
     ['materialized_views', views.length],
-    ['storage', sizes.reduce((sum, { landing, quarantine }) => sum + landing.byteCount + quarantine.byteCount, 0)],
+    ['storage', await storageBytes(dataSources)],
     ['creates_by_events', dataSources.createdByEvents()],
     ['delete_jobs', active.filter(({ kind }) => kind === rowDeleteJobKind).length],
     ['jobs_waiting', Math.max(0, ...waitingByKind.values())],

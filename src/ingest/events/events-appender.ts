@@ -141,7 +141,8 @@ export class EventsAppender {
     )
   }
 
-  #refuseWhenBlocked({ isWaiting }: EventsRequest, events: DataSourceEvents): void {
+  #refuseWhenBlocked({ isWaiting, refusal = null }: EventsRequest, events: DataSourceEvents): void {
+    if (refusal !== null) throw refusal
     const { status } = events
     const { failure } = status
     if (events.isBarred) throw errors.DATASOURCE_CHANGING({ name: events.name, retryAfterSeconds: 1 })

@@ -1,5 +1,6 @@
 // What a data source, its definition or a change of it is refused for. Sorted by status.
 
+import { formatBytes } from '../bytes.ts'
 import { listText } from '../list-text.ts'
 import { define, type RetryLater } from './definition.ts'
 
@@ -60,6 +61,13 @@ export const dataSourceErrors = {
     limit: () => 'data_sources',
     message: ({ dataSourcesMax }: { readonly dataSourcesMax: number }) =>
       `There are already ${dataSourcesMax} Data Sources, the most a workspace can have; drop one first`,
+  }),
+  STORAGE_EXCEEDED: define({
+    status: 400,
+    when: 'More is stored than `storageBytesMax`, and `storageOverage` is `refuse`. Nothing of the request was taken. Remove rows or Data Sources, or raise the limit, and send it again.',
+    limit: () => 'storage',
+    message: ({ usedBytes, bytesMax }: { readonly usedBytes: number; readonly bytesMax: number }) =>
+      `${formatBytes(usedBytes)} are stored, more than the ${formatBytes(bytesMax)} that the whole service may have (limit "storage"); nothing was taken: remove rows or Data Sources, and send it again`,
   }),
   CREATION_REFUSED: define({
     status: 403,

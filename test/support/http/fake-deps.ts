@@ -209,6 +209,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     },
     logger,
     rates: noRates,
+    storageLimit: null,
     limitBook: noLimitBook,
     limitHits: { tell: (hit) => void deps.hits.push(hit) },
     recorder: undefined,
