@@ -3,16 +3,19 @@ import { errors } from '../shared/errors/errors.ts'
 import { findTarget } from './find-target.ts'
 import { analyzeRows } from './guess-rows.ts'
 import { ImportPlaces } from './import-places.ts'
+import { ImportTimes } from './import-times.ts'
 import type { Analysis, AnalysisRequest, ImportOrder, Imports } from './imports.types.ts'
 import { type ImportsDeps, type ImportsOptions, openImport } from './open-import.ts'
 import { recogniseFormat, recogniseRows } from './recognise-rows.ts'
 
 /** Opens the way from bytes and an order to rows in a data source. */
-export function openImports(options: ImportsOptions, deps: ImportsDeps): Imports {
+export function openImports(options: ImportsOptions, deps: Omit<ImportsDeps, 'times'>): Imports {
   const places = new ImportPlaces()
+  const times = new ImportTimes()
   return {
     enter: (stop, sender) => places.take(stop, sender),
-    open: (request) => openImport(request, deps, options),
+    open: (request) => openImport(request, { ...deps, times }, options),
+    lastEndedAtMs: (dataSourceId) => times.lastOf(dataSourceId),
     check: (order) => checkOrder(order, deps, options),
     analyze: (request) => analyze(request, deps, options),
     close: () => places.endAll(),
@@ -21,7 +24,7 @@ export function openImports(options: ImportsOptions, deps: ImportsDeps): Imports
 
 async function checkOrder(
   order: ImportOrder,
-  { dataSources }: ImportsDeps,
+  { dataSources }: Pick<ImportsDeps, 'dataSources'>,
   { missingDataSource }: ImportsOptions,
 ): Promise<DataSource | null> {
   const target = await findTarget(order, { dataSources, missingDataSource, hasRows: true })
@@ -36,7 +39,7 @@ async function checkOrder(
 
 async function analyze(
   { source, unknownFormat, signal, ...order }: AnalysisRequest,
-  { dataSources, ingest }: ImportsDeps,
+  { dataSources, ingest }: Pick<ImportsDeps, 'dataSources' | 'ingest'>,
   { columnsMax }: ImportsOptions,
 ): Promise<Analysis> {
   const rows = await (unknownFormat === 'guessed' ? recogniseFormat(source, order) : recogniseRows(source, order))

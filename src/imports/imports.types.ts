@@ -33,6 +33,11 @@ export interface Imports {
    */
   open(request: ImportRequest): Promise<OpenImport>
   /**
+   * When the last import into a data source ended that brought rows, however it ended: epoch milliseconds; null for none since the start of
+   * the service.
+   */
+  lastEndedAtMs(dataSourceId: DataSourceId): number | null
+  /**
    * What would be created for rows, without creating or storing anything. Mostly their beginning alone is read; whoever
    * brought them closes them.
    *

@@ -17,6 +17,7 @@ import { createImportId } from '../shared/ids.ts'
 import { findTarget } from './find-target.ts'
 import { ImportEnding } from './import-ending.ts'
 import { ImportProgress } from './import-progress.ts'
+import type { ImportTimes } from './import-times.ts'
 import type { ImportOrder, ImportRequest, ImportResult, ImportSource, OpenImport } from './imports.types.ts'
 import { type PreparedRows, prepareRows } from './prepare-rows.ts'
 import { formatOfSchema } from './recognise-rows.ts'
@@ -39,6 +40,7 @@ export interface ImportsDeps {
   readonly pendingReplaces: PendingReplaces
   readonly logger: Logger
   readonly workRecorder: WorkRecorder
+  readonly times: Pick<ImportTimes, 'note'>
   readonly disk: Pick<DiskReports, 'report'>
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -178,6 +180,7 @@ class ImportRun implements OpenImport {
     const outcome = await this.#loadOrTakeBack()
     this.#log(outcome)
     this.#told.end(outcome)
+    this.#noteTime(outcome)
     return { outcome, warnings: this.#lostRows(outcome) }
   }
 
@@ -254,6 +257,14 @@ class ImportRun implements OpenImport {
       // One whose rows were sent with its request is let go on to its end, once they are all here.
       signal: kept === undefined ? undefined : signal,
     })
+  }
+
+  /** Those of a replace that failed went with its tables. */
+  #noteTime({ storedRows, quarantinedRows, failure }: ImportOutcome): void {
+    const { times, now } = this.#deps
+    const hasRows = storedRows > 0 || quarantinedRows > 0
+    const areThere = this.#request.order.mode !== 'replace' || failure === null
+    if (hasRows && areThere) times.note(this.dataSource.id, now())
   }
 
   /** Rows that went, or are to go, with the old content of a replace: those of this import, or of others before it began. */

@@ -11,6 +11,11 @@ import { openUrlService } from '../support/imports/url-imports.ts'
 import { answerFile } from '../support/remote-server.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
+interface Fresh {
+  readonly newest_acknowledged_at: string | null
+  readonly newest_queryable_at: string | null
+}
+
 const receiptForm = /^mr1\.[\w-]{8}\.[\w-]{44}$/
 /** So late that nothing is stored unless somebody waits for it with `wait=true`. */
 const never = { eventsFlushIdleMs: 60_000, eventsFlushAgeMs: 60_000 }
@@ -139,6 +144,12 @@ t.test('queries with receipts', async (t) => {
     const headers = { 'x-millrace-receipt': receiptOf(started) }
     const query = service.call('POST', '/v0/sql', { body: 'SELECT count() FROM fetched FORMAT TSV', headers })
     const freshness = service.call('GET', '/v0/datasources/fetched/freshness', { headers })
+    const show = async () => (await service.call('GET', '/v0/datasources/fetched/freshness')).json
+    const time = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/
+    t.match(await show(), {
+      ...{ newest_acknowledged_at: time, newest_queryable_at: null, lag_ms: Number },
+      backlog: { rows: 0, bytes: 0, imports: 1, oldest_acknowledged_at: time },
+    })
     const elsewhere = { body: 'SELECT 1', headers }
     t.equal(
       (await service.call('POST', '/v0/sql', elsewhere)).status,
@@ -149,7 +160,11 @@ t.test('queries with receipts', async (t) => {
     files.set('/rows.ndjson', file)
     for (const answer of waiting) answer()
     t.equal((await query).text, '2\n')
-    t.equal((await freshness).status, 200)
+    const { status, json: fresh } = await freshness
+    t.equal(status, 200)
+    const { newest_acknowledged_at: acknowledgedAt, newest_queryable_at: queryableAt } = fresh as Fresh
+    t.match(fresh, { newest_queryable_at: time, lag_ms: 0, backlog: { imports: 0, oldest_acknowledged_at: null } })
+    t.equal(acknowledgedAt, queryableAt)
   })
 
   await t.test('what is no receipt of this service is refused', async (t) => {
@@ -275,7 +290,7 @@ t.test('queries whose rows come too late', async (t) => {
     const show = async () => (await service.call('GET', '/v0/datasources/fresh/freshness')).json
     const id = await service.idOf('fresh')
     const datasource = { id, name: 'fresh' }
-    const empty = { rows: 0, bytes: 0, oldest_acknowledged_at: null }
+    const empty = { rows: 0, bytes: 0, imports: 0, oldest_acknowledged_at: null }
     t.strictSame(await show(), {
       datasource,
       newest_acknowledged_at: null,
@@ -303,6 +318,28 @@ t.test('queries whose rows come too late', async (t) => {
     t.equal(stored.newest_queryable_at, stored.newest_acknowledged_at)
     t.ok(stored.newest_acknowledged_at >= acknowledgedAt)
     t.equal((await service.call('GET', '/v0/datasources/nothing/freshness')).status, 404)
+  })
+
+  await t.test('freshness knows imports at their end, also beside events that wait', async (t) => {
+    await service.create('filled', 'n UInt32')
+    const show = async () => (await service.call('GET', '/v0/datasources/filled/freshness')).json as Fresh
+    const nothing = { newest_acknowledged_at: null, newest_queryable_at: null }
+    await service.append('filled', 'ndjson', '')
+    t.match(await show(), nothing, 'it brought nothing')
+    await service.append('filled', 'ndjson', '{"n":1}')
+    const imported = await show()
+    t.type(imported.newest_queryable_at, 'string')
+    t.equal(imported.newest_acknowledged_at, imported.newest_queryable_at)
+    t.match(imported, { lag_ms: 0, backlog: { rows: 0, imports: 0, oldest_acknowledged_at: null } })
+    await service.events('filled', '{"n":2}')
+    const waiting = await show()
+    t.equal(waiting.newest_queryable_at, imported.newest_queryable_at, 'queries see the import, and not the event')
+    t.ok(`${waiting.newest_acknowledged_at}` >= `${imported.newest_acknowledged_at}`)
+    t.match(waiting, { backlog: { rows: 1, imports: 0 } })
+    await service.append('filled', 'ndjson', '{"n":"no number"}')
+    const setAside = await show()
+    t.ok(`${setAside.newest_queryable_at}` >= `${waiting.newest_acknowledged_at}`, 'rows set aside are there too')
+    t.match(setAside, { backlog: { rows: 1 } })
   })
 })
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { DataSourceId } from '../../catalog/data-source.types.ts'
 import type { EventsFreshness } from '../../ingest/events/events.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { HttpDeps } from '../http.types.ts'
@@ -13,7 +14,7 @@ import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'now' | 'pipes' | 'receipts'>
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'ingest' | 'jobs' | 'now' | 'pipes' | 'receipts'>
 
 /** `GET /v0/datasources/<name>/freshness`: how far queries see what was acknowledged; with a receipt, once they see all rows of it. */
 export function addFreshness(app: FastifyInstance, deps: Deps): void {
@@ -25,13 +26,16 @@ export function addFreshness(app: FastifyInstance, deps: Deps): void {
     const { permissions } = callerOf(request)
     const named = (text: string): string => withViewNames(text, () => pipes.list(), permissions)
     const { waitingRows = 0, waitingBytes = 0 } = ingest.eventsStatus(id) ?? {}
-    const { acknowledgedAtMs, queryableAtMs, waitingSinceMs } = ingest.eventsFreshness(id) ?? noEvents
+    const { acknowledgedAtMs, queryableAtMs, waitingSinceMs, importCount } = freshnessOf(id, deps)
     return sendJson(reply, 200, {
       datasource: { id, name },
       newest_acknowledged_at: textOrNull(acknowledgedAtMs),
       newest_queryable_at: textOrNull(queryableAtMs),
       lag_ms: waitingSinceMs === null ? 0 : Math.max(0, now() - waitingSinceMs),
-      backlog: { rows: waitingRows, bytes: waitingBytes, oldest_acknowledged_at: textOrNull(waitingSinceMs) },
+      backlog: {
+        ...{ rows: waitingRows, bytes: waitingBytes, imports: importCount },
+        oldest_acknowledged_at: textOrNull(waitingSinceMs),
+      },
       views_behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
     })
   }
@@ -44,6 +48,35 @@ export function addFreshness(app: FastifyInstance, deps: Deps): void {
 }
 
 const noEvents: EventsFreshness = { acknowledgedAtMs: null, queryableAtMs: null, waitingSinceMs: null }
+
+interface Freshness extends EventsFreshness {
+  /** Imports by URL that were taken and have not ended. */
+  readonly importCount: number
+}
+
+/** Of events and imports together. An import in one request is acknowledged at its end; one by URL when its job is taken. */
+function freshnessOf(id: DataSourceId, { imports, ingest, jobs }: Pick<Deps, 'imports' | 'ingest' | 'jobs'>): Freshness {
+  const events = ingest.eventsFreshness(id) ?? noEvents
+  const endedAtMs = imports.lastEndedAtMs(id)
+  const taken = jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'], subjectId: id })
+  const takenAtMs = taken.map(({ createdAtMs }) => createdAtMs)
+  return {
+    acknowledgedAtMs: latestOf([events.acknowledgedAtMs, endedAtMs, ...takenAtMs]),
+    queryableAtMs: latestOf([events.queryableAtMs, endedAtMs]),
+    waitingSinceMs: earliestOf([events.waitingSinceMs, ...takenAtMs]),
+    importCount: taken.length,
+  }
+}
+
+function latestOf(times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.max(...known)
+}
+
+function earliestOf(times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
 
 function textOrNull(timeMs: number | null): string | null {
   return timeMs === null ? null : timeText(timeMs)
