@@ -210,11 +210,10 @@ t.test('output settings are 0 unless they are 1', async (t) => {
 t.test('one thread computes a query, unless its template asks for more, up to a maximum', async (t) => {
   const { run, selects } = open()
   await run('SELECT 1')
-  await run('% {{max_threads(2)}} SELECT 1')
-  await run('% {{max_threads(64)}} SELECT 1')
+  for (const threads of [1, 2, 3, 64]) await run(`% {{max_threads(${threads})}} SELECT 1`)
   t.strictSame(
     selects.map(({ threads }) => threads),
-    [1, 2, 2],
+    [1, 1, 2, 2, 2],
   )
 })
 
