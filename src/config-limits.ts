@@ -126,7 +126,8 @@ export const limitOptions = {
     min: 1,
     max: 100,
     default: 2,
-    sentence: 'How many times the time of `processorPercentMax` one minute may bring, until queries have their base rate.',
+    sentence:
+      'How many times the time of `processorPercentMax` one minute may bring, until queries have their base rate.',
   },
   processorBaseRateMs: {
     kind: 'integer',

@@ -115,6 +115,7 @@ async function openModules(
   const rows = await openRows(options, ground, closing)
   await beginWork(ground, rows)
   const { app, ...work } = await openWork(options, { ...ground, ...rows }, closing)
+  ground.rates.start()
   await ground.jobs.start()
   const address = await listenOn(app, options)
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
@@ -195,7 +196,18 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const { state, metrics, spans } = await openObserved(options, { ...modules, clusterControl, notifications })
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
-  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, limitBook, rates, storageLimit }
+  const observed = {
+    clusterControl,
+    state,
+    metrics,
+    spans,
+    recorder,
+    workRecorder,
+    limitHits,
+    limitBook,
+    rates,
+    storageLimit,
+  }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

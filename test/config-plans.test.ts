@@ -44,7 +44,13 @@ const published: Partial<Record<OptionKey, number | readonly [number, number, nu
 }
 
 /** Where the older edition has other values. */
-const older = { ...published, overageCostPercentMax: 33, eventsPerSecondMax: 1_000, sqlBytesMax: 8 * 1024, queryTimeMaxMs: 10_000 }
+const older = {
+  ...published,
+  overageCostPercentMax: 33,
+  eventsPerSecondMax: 1_000,
+  sqlBytesMax: 8 * 1024,
+  queryTimeMaxMs: 10_000,
+}
 
 for (const [variant, values] of [
   ['a', published],

@@ -80,7 +80,7 @@ export interface HttpDeps {
   /** What is limited, and how much of it is used. */
   readonly limitBook: LimitBook
   /** How many requests of some kinds may come. */
-  readonly rates: Omit<Rates, 'close'>
+  readonly rates: Omit<Rates, 'close' | 'start'>
   /** Whether there is room for more rows; null where nobody is refused for it. */
   readonly storageLimit: Pick<StorageLimit, 'refusal'> | null
   /** What the service is now. */

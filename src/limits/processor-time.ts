@@ -61,7 +61,7 @@ export class ProcessorTime implements Counted {
   readonly #deps: ProcessorTimeDeps
   /** Null where there is no base rate. */
   readonly #base: LimitedWindow | null
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   /** Of the last minute, oldest first: one for each look at most. */
   #used: readonly Used[] = []
   #last: ProcessorReading
@@ -77,6 +77,11 @@ export class ProcessorTime implements Counted {
     this.maxMs = this.#allowedMs * processorBurstFactor
     this.#base = max === 0 ? null : { limit, window: new ExactWindow({ max, windowMs: secondMs }) }
     this.#last = deps.read()
+  }
+
+  /** Looks once a second from now on; what was used before is nobody's. */
+  start(): void {
+    this.#last = this.#deps.read()
     this.#timer = setInterval(() => this.look(), lookMs).unref()
   }
 
@@ -94,9 +99,7 @@ export class ProcessorTime implements Counted {
 
   /** Milliseconds within the last minute. */
   usedAt(nowMs: number): number {
-    return Math.round(
-      this.#used.reduce((sum, { atMs, usedMs }) => (atMs + minuteMs > nowMs ? sum + usedMs : sum), 0),
-    )
+    return Math.round(this.#used.reduce((sum, { atMs, usedMs }) => (atMs + minuteMs > nowMs ? sum + usedMs : sum), 0))
   }
 
   /** Until queries have more room than now. */

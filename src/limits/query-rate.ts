@@ -56,7 +56,9 @@ export class QueryRate extends RateLimit {
 
   override get policy(): string {
     const baseRate = this.processorTime?.baseRate ?? null
-    return [...(baseRate === null ? [] : [policyOf(baseRate)]), ...(super.policy === '' ? [] : [super.policy])].join(', ')
+    return [...(baseRate === null ? [] : [policyOf(baseRate)]), ...(super.policy === '' ? [] : [super.policy])].join(
+      ', ',
+    )
   }
 
   #countOverage(rate: Window, nowMs: number): void {
@@ -72,12 +74,7 @@ export class QueryRate extends RateLimit {
 const secondMs = 1_000
 const minuteMs = 60_000
 
-function windowsOf({
-  perSecondMax,
-  burstFactor,
-  overageDays,
-  perDay,
-}: QueryRateOptions): readonly LimitedWindow[] {
+function windowsOf({ perSecondMax, burstFactor, overageDays, perDay }: QueryRateOptions): readonly LimitedWindow[] {
   const windows: LimitedWindow[] = []
   if (perSecondMax > 0) {
     const window = new ExactWindow({ max: perSecondMax * burstFactor, windowMs: secondMs })

@@ -72,7 +72,10 @@ export type WindowFacts = RateFacts & { readonly windowSeconds: number }
 
 /** The one with the least left, the first of several; null where there is none. */
 export function leastOf<Facts extends RateFacts>(all: readonly Facts[]): Facts | null {
-  return all.reduce<Facts | null>((least, one) => (least === null || one.remaining < least.remaining ? one : least), null)
+  return all.reduce<Facts | null>(
+    (least, one) => (least === null || one.remaining < least.remaining ? one : least),
+    null,
+  )
 }
 
 export function factsOf({ limit, window }: LimitedWindow, nowMs: number): WindowFacts {

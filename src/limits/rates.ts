@@ -47,6 +47,8 @@ export interface Rates {
   readonly events: RateLimit | null
   readonly secretRequests: RateLimit | null
   readonly queries: QueryRate | null
+  /** From here on queries are those of callers: what the start itself has asked the engine does not count. */
+  start(): void
   /** Writes down what is kept. */
   close(): Promise<void>
 }
@@ -89,6 +91,7 @@ export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
       secondMs,
     ),
     queries,
+    start: () => queries?.processorTime?.start(),
     async close() {
       queries?.processorTime?.close()
       for (const keeper of keepers) await keeper.close()
@@ -104,6 +107,7 @@ interface KeptQueries {
 function queryRate(options: RatesOptions, kept: KeptQueries, deps: RatesDeps): QueryRate | null {
   const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor, processorPercentMax } = options
   if (perSecondMax === 0 && kept.perDay === null && processorPercentMax === 0) return null
-  const processorTime = processorPercentMax === 0 ? null : new ProcessorTime(options, { ...deps, read: deps.processorUse })
+  const processorTime =
+    processorPercentMax === 0 ? null : new ProcessorTime(options, { ...deps, read: deps.processorUse })
   return new QueryRate({ perSecondMax, burstFactor, ...kept, processorTime, now: deps.now })
 }

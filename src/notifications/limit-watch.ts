@@ -127,7 +127,10 @@ export class LimitWatch {
   }
 }
 
-function levelOf({ group, max, used, standing, windowSeconds }: LimitUse, refusal: LimitHit | null): NotificationLevel | null {
+function levelOf(
+  { group, max, used, standing, windowSeconds }: LimitUse,
+  refusal: LimitHit | null,
+): NotificationLevel | null {
   if (!toldGroups.has(group)) return null
   if (refusal !== null || standing === 'reached') return 'alert'
   if (standing !== null) return standing === 'warning' ? 'warning' : null

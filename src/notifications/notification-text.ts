@@ -19,7 +19,8 @@ export function describeNotification(facts: Facts): Pick<Notification, 'text' | 
 }
 
 function titleOf({ level, limit, used, max, refusal }: Facts): string {
-  if (limit === 'overage_costs') return `${level === 'warning' ? 'Warning' : 'Alert'}: queries over the rate cost ${used} this month`
+  if (limit === 'overage_costs')
+    return `${level === 'warning' ? 'Warning' : 'Alert'}: queries over the rate cost ${used} this month`
   if (level === 'warning') return `Warning: ${percentText(used, max)} of limit ${limit} is used`
   return refusal === null ? `Alert: limit ${limit} is exceeded` : `Alert: limit ${limit} refuses requests`
 }
@@ -78,7 +79,8 @@ function refusalLines({ refusal, atMs }: Facts): readonly string[] {
 
 function adviceOf({ level, limit, refusal, windowSeconds }: Facts): string {
   if (limit === 'processor_time') return processorAdvice[level]
-  if (limit === 'overage_costs') return 'send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.'
+  if (limit === 'overage_costs')
+    return 'send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.'
   if (level === 'warning') return 'use less, or raise the limit before requests are refused.'
   if (refusal === null) return 'nothing is refused for it. Remove what is no longer needed, or raise the limit.'
   return windowSeconds === null
@@ -87,7 +89,8 @@ function adviceOf({ level, limit, refusal, windowSeconds }: Facts): string {
 }
 
 const processorAdvice: Readonly<Record<Facts['level'], string>> = {
-  warning: 'make queries cheaper, or raise the limit: queries get their base rate once the minute has had its bursts too.',
+  warning:
+    'make queries cheaper, or raise the limit: queries get their base rate once the minute has had its bursts too.',
   alert: 'make queries cheaper, or raise the limit. Queries have their base rate meanwhile.',
 }
 

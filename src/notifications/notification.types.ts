@@ -5,7 +5,8 @@ import type { LimitHit } from '../limits/limit-hits.ts'
 export type NotificationLevel = 'warning' | 'alert'
 
 /** What operators are told, as it is kept and sent. Plain JSON. */
-export interface Notification extends Pick<LimitUse, 'days' | 'max' | 'scope' | 'unit' | 'used' | 'what' | 'windowSeconds'> {
+export interface Notification
+  extends Pick<LimitUse, 'days' | 'max' | 'scope' | 'unit' | 'used' | 'what' | 'windowSeconds'> {
   /** The same in all attempts and channels, so that whoever gets it twice can tell. */
   readonly id: string
   readonly level: NotificationLevel

@@ -58,8 +58,12 @@ t.test('a restart goes on with the queries of the day, and the minute begins ane
   await directory.remove()
 })
 
-t.test('queries use processor time, those that wait for nobody and those of endpoints, and are refused for it', async (t) => {
-  const service = await openTestService(t, { processorPercentMax: 1, processorBurstFactor: 1, queriesPerSecondMax: 1_000 })
+t.test('queries use processor time, and once that of a minute is used up they have their base rate', async (t) => {
+  const service = await openTestService(t, {
+    processorPercentMax: 1,
+    processorBurstFactor: 1,
+    queriesPerSecondMax: 1_000,
+  })
   t.match(await limitOf(service, 'processor_time'), { used: 0, max: 600, refused: 0 })
   const heavy = encodeURIComponent('SELECT sum(cityHash64(number, number + 1, number + 2)) FROM numbers(20000000)')
   let limit = await limitOf(service, 'processor_time')
@@ -90,7 +94,12 @@ t.test('without a rate of queries, one that uses the processor time of a minute 
 
 t.test('a restart goes on with the overage of the day', async (t) => {
   const directory = await createTestDirectory()
-  const given = { plan: 'developer', queriesPerSecondMax: 1, queriesBurstFactor: 100, overagePriceMicros: 10_000 } as const
+  const given = {
+    plan: 'developer',
+    queriesPerSecondMax: 1,
+    queriesBurstFactor: 100,
+    overagePriceMicros: 10_000,
+  } as const
   const first = await openOn(t, directory.path, given)
   // However slow the machine is, two of so many at once are within one second.
   const queries = (service: TestService) =>

@@ -60,25 +60,28 @@ t.test('a rate is shown with what is used of it, what is left, and when there is
   t.match(await limit('queries_per_day'), { used: 20, remaining: 980, status: 'ok' })
 })
 
-t.test('processor time is told as what was used of a minute, and as reached as long as the base rate holds', async (t) => {
-  const { clock, limit, rates } = await open(t, '--plan=free')
-  const row = { unit: 'ms', window_seconds: 60, max: 60_000, scope: 'service' }
-  for (const [usedMs, status, reset] of [
-    [30_000, 'ok', 60],
-    [30_001, 'warning', 60],
-    [59_999, 'warning', 60],
-    [60_000, 'reached', 300],
-  ] as const) {
-    clock.usedMs = usedMs
-    rates.queries?.processorTime?.look()
-    const remaining = 60_000 - usedMs
-    t.match(await limit('processor_time'), { ...row, used: usedMs, remaining, status, reset_seconds: reset })
-  }
-  clock.nowMs += 299_999
-  t.match(await limit('processor_time'), { ...row, used: 0, remaining: 60_000, status: 'reached', reset_seconds: 1 })
-  clock.nowMs += 1
-  t.match(await limit('processor_time'), { ...row, used: 0, status: 'ok', reset_seconds: 0 })
-})
+t.test(
+  'processor time is told as what was used of a minute, and as reached as long as the base rate holds',
+  async (t) => {
+    const { clock, limit, rates } = await open(t, '--plan=free')
+    const row = { unit: 'ms', window_seconds: 60, max: 60_000, scope: 'service' }
+    for (const [usedMs, status, reset] of [
+      [30_000, 'ok', 60],
+      [30_001, 'warning', 60],
+      [59_999, 'warning', 60],
+      [60_000, 'reached', 300],
+    ] as const) {
+      clock.usedMs = usedMs
+      rates.queries?.processorTime?.look()
+      const remaining = 60_000 - usedMs
+      t.match(await limit('processor_time'), { ...row, used: usedMs, remaining, status, reset_seconds: reset })
+    }
+    clock.nowMs += 299_999
+    t.match(await limit('processor_time'), { ...row, used: 0, remaining: 60_000, status: 'reached', reset_seconds: 1 })
+    clock.nowMs += 1
+    t.match(await limit('processor_time'), { ...row, used: 0, status: 'ok', reset_seconds: 0 })
+  },
+)
 
 t.test('objects are counted, sizes are only limited, and what is not there is told as that', async (t) => {
   const { call, limit } = await open(t, '--plan=developer', '--data-sources-max=4')
@@ -117,7 +120,10 @@ t.test('the default plan shows its limits too, and overage where it is counted',
   for (let count = 0; count < 5; count += 1) await billed.call('GET', '/v0/sql?q=SELECT+1')
   t.match(await billed.show(), {
     queries_over_rate: 3,
-    overage: { month: { from: '2026-01-01', queries: 3, cost: null }, days: [{ from: '2026-01-02', queries: 3, cost: null }] },
+    overage: {
+      month: { from: '2026-01-01', queries: 3, cost: null },
+      days: [{ from: '2026-01-02', queries: 3, cost: null }],
+    },
   })
   t.match(await billed.limit('overage_costs'), { max: null, status: 'unlimited' })
   t.match(await billed.limit('queries_per_second'), { max: 8, used: 5 })

@@ -259,56 +259,62 @@ t.test('events and variables count once their parameters or their body could be 
   t.equal((await variables()).statusCode, 429, 'its name was wrong, and its body not')
 })
 
-t.test('once the processor time of a minute is used up, queries have their base rate for five minutes, with its headers', async (t) => {
-  const { sql, clock, deps } = await open(t, '--plan=free', '--queries-per-day-max=0')
-  const look = (usedMs: number) => {
-    clock.usedMs = (clock.usedMs ?? 0) + usedMs
-    deps.rates.queries?.processorTime?.look()
-  }
-  const rest = '"queries_per_second";q=20;w=1, "queries_per_minute";q=600;w=60'
-  look(59_999)
-  for (let count = 1; count <= 20; count += 1) t.equal((await sql()).headers['ratelimit-policy'], rest)
-  clock.nowMs += 1_000
-  look(1)
-  const policy = `"processor_time";q=10;w=1, ${rest}`
-  for (let count = 1; count <= 10; count += 1) {
-    const answer = await sql()
-    t.equal(answer.statusCode, 200)
-    const left = String(10 - count)
-    const threes = count === 10 ? [undefined, undefined, undefined] : ['10', left, '1']
-    t.same(told(answer), [...threes, undefined, `"processor_time";r=${left};t=1`, policy], `${count} of 10`)
-  }
-  deps.hits.length = 0
-  const refused = await sql()
-  t.equal(refused.statusCode, 429)
-  t.same(told(refused), ['10', '0', '1', '1', '"processor_time";r=0;t=1', '"processor_time";q=10;w=1'])
-  t.match(refused.json(), {
-    error:
-      'Queries have used 60 s of processor time in a minute, all that the whole service may (limit "processor_time"); they are limited to 10 a second for 300 seconds, repeat this request in 1 second',
-    documentation: /#processor_time_exceeded$/,
-  })
-  t.match(deps.hits, [{ limit: 'processor_time', status: 429, tokenName: 'admin' }])
-  clock.nowMs += 999
-  t.equal((await sql()).statusCode, 429)
-  clock.nowMs += 1
-  t.equal((await sql()).statusCode, 200)
-  clock.nowMs += 299_000
-  t.equal((await sql()).headers['ratelimit-policy'], rest, 'five minutes later')
-})
+t.test(
+  'once the processor time of a minute is used up, queries have their base rate for five minutes, with its headers',
+  async (t) => {
+    const { sql, clock, deps } = await open(t, '--plan=free', '--queries-per-day-max=0')
+    const look = (usedMs: number) => {
+      clock.usedMs = (clock.usedMs ?? 0) + usedMs
+      deps.rates.queries?.processorTime?.look()
+    }
+    const rest = '"queries_per_second";q=20;w=1, "queries_per_minute";q=600;w=60'
+    look(59_999)
+    for (let count = 1; count <= 20; count += 1) t.equal((await sql()).headers['ratelimit-policy'], rest)
+    clock.nowMs += 1_000
+    look(1)
+    const policy = `"processor_time";q=10;w=1, ${rest}`
+    for (let count = 1; count <= 10; count += 1) {
+      const answer = await sql()
+      t.equal(answer.statusCode, 200)
+      const left = String(10 - count)
+      const threes = count === 10 ? [undefined, undefined, undefined] : ['10', left, '1']
+      t.same(told(answer), [...threes, undefined, `"processor_time";r=${left};t=1`, policy], `${count} of 10`)
+    }
+    deps.hits.length = 0
+    const refused = await sql()
+    t.equal(refused.statusCode, 429)
+    t.same(told(refused), ['10', '0', '1', '1', '"processor_time";r=0;t=1', '"processor_time";q=10;w=1'])
+    t.match(refused.json(), {
+      error:
+        'Queries have used 60 s of processor time in a minute, all that the whole service may (limit "processor_time"); they are limited to 10 a second for 300 seconds, repeat this request in 1 second',
+      documentation: /#processor_time_exceeded$/,
+    })
+    t.match(deps.hits, [{ limit: 'processor_time', status: 429, tokenName: 'admin' }])
+    clock.nowMs += 999
+    t.equal((await sql()).statusCode, 429)
+    clock.nowMs += 1
+    t.equal((await sql()).statusCode, 200)
+    clock.nowMs += 299_000
+    t.equal((await sql()).headers['ratelimit-policy'], rest, 'five minutes later')
+  },
+)
 
-t.test('without a rate of queries, those of a minute without processor time are refused, and have no headers before', async (t) => {
-  const { sql, clock, deps } = await open(t, '--processor-percent-max=100', '--processor-burst-factor=1')
-  t.same(told(await sql()), [undefined, undefined, undefined, undefined, undefined, undefined])
-  clock.usedMs = 60_000
-  deps.rates.queries?.processorTime?.look()
-  const refused = await sql()
-  t.equal(refused.statusCode, 429)
-  t.same(told(refused), ['0', '0', '60', '60', '"processor_time";r=0;t=60', '"processor_time";q=0;w=1'])
-  clock.nowMs += 59_999
-  t.equal((await sql()).statusCode, 429)
-  clock.nowMs += 1
-  t.equal((await sql()).statusCode, 200)
-})
+t.test(
+  'without a rate of queries, those of a minute without processor time are refused, and have no headers before',
+  async (t) => {
+    const { sql, clock, deps } = await open(t, '--processor-percent-max=100', '--processor-burst-factor=1')
+    t.same(told(await sql()), [undefined, undefined, undefined, undefined, undefined, undefined])
+    clock.usedMs = 60_000
+    deps.rates.queries?.processorTime?.look()
+    const refused = await sql()
+    t.equal(refused.statusCode, 429)
+    t.same(told(refused), ['0', '0', '60', '60', '"processor_time";r=0;t=60', '"processor_time";q=0;w=1'])
+    clock.nowMs += 59_999
+    t.equal((await sql()).statusCode, 429)
+    clock.nowMs += 1
+    t.equal((await sql()).statusCode, 200)
+  },
+)
 
 t.test('plan free has a thousand queries in 24 hours', async (t) => {
   const { sql, clock } = await open(t, '--plan=free')

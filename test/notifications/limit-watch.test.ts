@@ -135,6 +135,7 @@ t.test('costs are told of once a month above their share, and then by day as lon
   t.same(levelAt(25 * hourMs, 7, 0), ['alert'], 'nor was it then')
   t.same(levelAt(2 * dayMs, 7, 0), [], 'nothing since')
   t.same(levelAt(3 * dayMs, 9, 0, 3), ['alert'])
+  t.same(levelAt(5 * dayMs, 9, 0, 3), ['alert'], 'what that day has brought since')
   const february = Date.UTC(2026, 1, 1) - startMs
   t.same(levelAt(february - 1, 9, 0, 3), [])
   t.same(levelAt(february, 5, 30), [], 'a new month')
@@ -142,8 +143,14 @@ t.test('costs are told of once a month above their share, and then by day as lon
   const [told] = watchOf().take([limitUse({ ...costs, used: 6, resetSeconds: 60, days: daysFrom(0, 3) })], startMs)
   t.equal(told?.title, 'Warning: queries over the rate cost 6 this month')
   t.match(told?.text, 'Used: 6 of 5 (120%)\nMore room: from 2026-01-02T00:01:00.000Z on\n')
-  t.match(told?.text, 'Queries over the rate, by day (UTC):\n  2026-01-05: 400 queries, 4\n  2026-01-02: 100 queries, 1\n')
-  t.match(told?.text, 'What to do: send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.')
+  t.match(
+    told?.text,
+    'Queries over the rate, by day (UTC):\n  2026-01-05: 400 queries, 4\n  2026-01-02: 100 queries, 1\n',
+  )
+  t.match(
+    told?.text,
+    'What to do: send fewer queries a second, or take a plan with a higher rate. Nothing is refused for it.',
+  )
 })
 
 t.test('what was told of is known after a restart, also where the clock was set back', async (t) => {

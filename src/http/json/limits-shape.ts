@@ -14,7 +14,9 @@ export function limitsShape(limitBook: LimitBook, uses: readonly LimitUse[]): ob
 
 /** Null where queries over the rate are not counted. */
 function overageShape({ overage, overageOfMonth: month }: LimitBook): object | null {
-  return overage === null || month === null ? null : { month: overageUseShape(month), days: overage.days.map(overageUseShape) }
+  return overage === null || month === null
+    ? null
+    : { month: overageUseShape(month), days: overage.days.map(overageUseShape) }
 }
 
 function overageUseShape({ startMs, queries, cost }: OverageUse): object {

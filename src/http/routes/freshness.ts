@@ -55,7 +55,10 @@ interface Freshness extends EventsFreshness {
 }
 
 /** Of events and imports together. An import in one request is acknowledged at its end; one by URL when its job is taken. */
-function freshnessOf(id: DataSourceId, { imports, ingest, jobs }: Pick<Deps, 'imports' | 'ingest' | 'jobs'>): Freshness {
+function freshnessOf(
+  id: DataSourceId,
+  { imports, ingest, jobs }: Pick<Deps, 'imports' | 'ingest' | 'jobs'>,
+): Freshness {
   const events = ingest.eventsFreshness(id) ?? noEvents
   const endedAtMs = imports.lastEndedAtMs(id)
   const taken = jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'], subjectId: id })

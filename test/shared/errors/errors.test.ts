@@ -328,11 +328,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'There are already 10000 Data Sources, the most a workspace can have; drop one first',
   ],
-  STORAGE_EXCEEDED: [
-    errors.STORAGE_EXCEEDED({ usedBytes: 10_241, bytesMax: 10_240 }),
-    400,
-    '10241 bytes are stored, more than the 10 KiB that the whole service may have (limit "storage"); nothing was taken: remove rows or Data Sources, and send it again',
-  ],
   FORMAT_UNSUPPORTED: [
     errors.FORMAT_UNSUPPORTED({ format: 'xml', supported: ['csv', 'ndjson'] }),
     400,

@@ -2,17 +2,21 @@ import process from 'node:process'
 import t from 'tap'
 import { processorMs } from '../../../src/store/embedded/processor-ms.ts'
 
-t.test('it is what the process has used, to a few hundredths of a second, and null for one that is not there', async (t) => {
-  const before = processorMs(process.pid)
-  if (before === null) return t.skip('the system does not tell')
-  const startedUs = process.cpuUsage()
-  let usedMs = 0
-  while (usedMs < 200) {
-    const { user, system } = process.cpuUsage(startedUs)
-    usedMs = (user + system) / 1_000
-  }
-  const grownMs = (processorMs(process.pid) ?? 0) - before
-  t.ok(grownMs >= 150 && grownMs <= process.cpuUsage(startedUs).user / 1_000 + process.cpuUsage(startedUs).system / 1_000 + 50, `${grownMs} ms`)
+/** As the process knows it by itself. */
+function usedMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
+t.test('it is what a process has used, to some hundredths of a second', async (t) => {
+  const untilMs = usedMs() + 200
+  while (usedMs() < untilMs);
+  const before = usedMs()
+  const told = processorMs(process.pid) ?? Number.NaN
+  t.ok(told >= before - 30 && told <= usedMs() + 30, `${before}, ${told}, ${usedMs()} ms`)
+})
+
+t.test('nothing is told of a process that is not there', async (t) => {
   // Above what Linux gives.
   t.equal(processorMs(2 ** 30), null)
 })

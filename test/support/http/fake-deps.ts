@@ -103,7 +103,7 @@ const noRates: FakeDeps['rates'] = {
 }
 
 const noLimitBook = new LimitBook(optionsOf(), {
-  rates: { ...noRates, close: async () => undefined },
+  rates: { ...noRates, start: () => undefined, close: async () => undefined },
   hits: { countOf: () => 0 },
   now: () => 0,
 })

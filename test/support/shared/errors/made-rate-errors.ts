@@ -1,7 +1,12 @@
 import { errors } from '../../../../src/shared/errors/errors.ts'
 
-/** What requests are refused for that come too often, with its status and its message. */
+/** What requests are refused for that come too often, or bring more than there is room for, with its status and its message. */
 export const madeRateErrors = {
+  STORAGE_EXCEEDED: [
+    errors.STORAGE_EXCEEDED({ usedBytes: 10_241, bytesMax: 10_240 }),
+    400,
+    '10241 bytes are stored, more than the 10 KiB that the whole service may have (limit "storage"); nothing was taken: remove rows or Data Sources, and send it again',
+  ],
   RATE_EXCEEDED: [
     errors.RATE_EXCEEDED({
       limit: 'events',
