@@ -43,8 +43,9 @@ export interface Http2Deps {
 const resetsMax = 400
 const resetsWindowMs = 10_000
 
-/** How long a client may send on when it has its answer. */
+/** How long, and how much, a client may send on when it has its answer. */
 const restMsMax = 5_000
+const restBytesMax = 1024 * 1024
 
 export class Http2Sessions {
   readonly #server: Http2Server
@@ -145,9 +146,17 @@ export class Http2Sessions {
   }
 }
 
-/** A client that has its answer before its body is whole goes on sending for a moment, and would else hold its stream for ever. */
+/**
+ * A client that has its answer before its body is whole goes on sending for a moment, and would else hold its stream for ever. A reset
+ * without an error tells it that nobody wants the rest (RFC 9113, 8.1).
+ */
 function takeRest(request: Http2ServerRequest): void {
   const { stream } = request
+  let restBytes = restBytesMax
+  request.on('data', (chunk: Buffer) => {
+    restBytes -= chunk.length
+    if (restBytes < 0) stream.close(constants.NGHTTP2_NO_ERROR)
+  })
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), restMsMax).unref()
   stream.once('close', () => clearTimeout(timer))
   request.resume()

@@ -1,19 +1,23 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { type AddressInfo, connect as connectPlain, type Socket } from 'node:net'
+import { mock } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
 import type { HttpOptions } from '../../../src/http/http.types.ts'
 import { createFakeDeps, type FakeDeps, limits, token } from '../../support/http/fake-deps.ts'
-import { frame, frameTypes, opening, requestHead } from '../../support/http/http2-frames.ts'
+import { frame, frameTypes, opening, requestHead, wholeRequest } from '../../support/http/http2-frames.ts'
 import { tlsFixture } from '../../support/http/tls-files.ts'
 
 const { files, ca } = tlsFixture('first')
 
-async function openApp(t: Test, options: Partial<HttpOptions> = {}) {
+type App = ReturnType<typeof createApp>
+
+async function openApp(t: Test, options: Partial<HttpOptions> = {}, prepare: (app: App) => void = () => {}) {
   const deps = createFakeDeps()
   const app = createApp(deps, { ...limits, ...files, http2: true, ...options })
+  prepare(app)
   await deps.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
   t.teardown(() => app.close())
   const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
@@ -160,6 +164,20 @@ t.test('a client that is refused early reads why', async (t) => {
   t.equal((await get(session, '/health/live')).status, 200)
 })
 
+t.test('what a client sends behind a refusal is read for a while, and then reset', async (t) => {
+  const { open } = await openApp(t)
+  const session = open()
+  const large = post(session, '/v0/events?name=a', { authorization: 'Bearer none' })
+  large.on('error', () => {})
+  large.write(Buffer.alloc(4 * 1024 * 1024, 'a'))
+  const closed = once(large, 'close')
+  t.equal((await answerTo(large)).status, 403)
+  await closed
+  t.equal(large.rstCode, constants.NGHTTP2_NO_ERROR)
+  t.not(large.writableLength, 0, 'the rest was not read')
+  t.equal((await get(session, '/health/live')).status, 200)
+})
+
 t.test('a session has as many requests at once as it may', async (t) => {
   const { open } = await openApp(t, { http2StreamsMax: 2 })
   const session = open()
@@ -193,6 +211,67 @@ t.test('an address that has too many connections is told to go away', async (t) 
   const told2 = once(busy, 'goaway')
   t.equal((await get(open('127.0.0.2'), '/health/live')).status, 200)
   t.equal((await told2)[0], constants.NGHTTP2_NO_ERROR)
+})
+
+t.test('all connections together have a limit too, and a session too many is told so', async (t) => {
+  const { open } = await openApp(t, { connectionsMax: 16 })
+  const busy = Array.from({ length: 16 }, (_, index) => post(open(`127.0.0.${index + 2}`), '/v0/events?name=a'))
+  for (const events of busy) events.write('{"id":1}\n')
+  for (const { session } of busy) if (session !== undefined) await get(session as ClientHttp2Session, '/health/live')
+  const [code, , told] = await once(open('127.0.0.20'), 'goaway')
+  t.equal(code, constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  t.match(JSON.parse(String(told)), { documentation: /connections_exhausted/ })
+})
+
+t.test('a stream whose body comes too slowly is told so, however busy its session is', async (t) => {
+  const { open } = await openApp(t, { bodyRateMin: 1_000, bodyRateWindowMs: 1_000 })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const session = open()
+  const slow = post(session, '/v0/events?name=a')
+  slow.on('error', () => {})
+  slow.write('{"id":1}\n')
+  const answer = answerTo(slow)
+  let isAnswered = false
+  const answered = answer.finally(() => {
+    isAnswered = true
+  })
+  while (!isAnswered) {
+    t.equal((await get(session, '/health/live')).status, 200)
+    mock.timers.tick(1_000)
+  }
+  t.match(await answered, { status: 408, text: /body_too_slow/ })
+  slow.end()
+  t.equal((await get(session, '/health/live')).status, 200)
+})
+
+t.test('streams whose answers nobody reads are given up, and their session serves others', async (t) => {
+  let openCount = 0
+  let seenCount = 0
+  const { open, openRaw } = await openApp(t, { connectionIdleMsMax: 200 }, (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      if (request.url === '/v0/sql?q=1') {
+        openCount += 1
+        seenCount += 1
+        reply.raw.once('close', () => {
+          openCount -= 1
+        })
+      }
+      done()
+    })
+  })
+  const head = { ':method': 'GET', ':scheme': 'https', ':authority': 'a', ':path': '/v0/sql?q=1', authorization }
+  // No byte of an answer fits into a window that its client has made this small.
+  const noWindow = frame({ type: frameTypes.settings, payload: Buffer.of(0, 4, 0, 0, 0, 0) })
+  const socket = await openRaw()
+  const ping = frame({ type: frameTypes.ping, payload: Buffer.alloc(8) })
+  const streamIds = Array.from({ length: 50 }, (_, index) => 2 * index + 1)
+  socket.write(Buffer.concat([opening(), noWindow, ...streamIds.map((id) => wholeRequest(id, head)), ping]))
+  await untilPingAnswered(socket)
+  t.equal(seenCount, streamIds.length)
+  const session = open()
+  while (openCount > 0) t.equal((await get(session, '/health/live')).status, 200)
+  t.notOk(socket.destroyed)
 })
 
 t.test('a session that resets hundreds of its requests is closed', async (t) => {

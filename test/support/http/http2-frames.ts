@@ -1,6 +1,7 @@
 /** Frames of HTTP/2 as bytes, for what no client sends (RFC 9113). */
 
 const connectionPreface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+const endStream = 0x1
 const endHeaders = 0x4
 
 export const frameTypes = { data: 0x0, headers: 0x1, rstStream: 0x3, settings: 0x4, ping: 0x6 } as const
@@ -28,9 +29,18 @@ export function opening(): Buffer {
 
 /** The headers of a request whose body follows; names and values are shorter than 127 bytes. */
 export function requestHead(streamId: number, headers: Readonly<Record<string, string>>): Buffer {
+  return headersFrame(streamId, headers, endHeaders)
+}
+
+/** A request without a body. */
+export function wholeRequest(streamId: number, headers: Readonly<Record<string, string>>): Buffer {
+  return headersFrame(streamId, headers, endHeaders | endStream)
+}
+
+function headersFrame(streamId: number, headers: Readonly<Record<string, string>>, flags: number): Buffer {
   // Literals without indexing, each text with its length (RFC 7541, 6.2.2).
   const fields = Object.entries(headers).map(([name, value]) =>
     Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]),
   )
-  return frame({ type: frameTypes.headers, flags: endHeaders, streamId, payload: Buffer.concat(fields) })
+  return frame({ type: frameTypes.headers, flags, streamId, payload: Buffer.concat(fields) })
 }
