@@ -38,7 +38,10 @@ export class LogSecrets {
   cleanText(text: string): string {
     let cleaned = text
     for (const shape of [...this.#known, ...shapes]) cleaned = cleaned.replace(shape, redactedText)
-    return cleaned.replace(named, (_, name: string) => `${name}${redactedText}`)
+    if (!trace.test(cleaned)) return cleaned
+    return cleaned.replace(named, (found, name: string | undefined) =>
+      name === undefined ? found : `${name}${redactedText}`,
+    )
   }
 
   /** Whether a text holds a secret, also one that is written with escapes, and escapes of escapes. */
@@ -84,14 +87,31 @@ export class LogSecrets {
  * clients show errors to people and put them into logs. Only whole tokens go, as an error must name what is wrong.
  */
 export function withoutTokens(text: string): string {
-  return text.replace(wholeToken, redactedText)
+  return text.replace(tokenBeginning, (found, rest: string | undefined, restOfSigned: string | undefined) =>
+    rest === undefined && restOfSigned === undefined ? found : redactedText,
+  )
 }
 
-const wholeToken = /(?<![A-Za-z0-9])(?:p\.eyJ[A-Za-z0-9_-]{4,}|eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+/g
+// A beginning without its rest is matched too, or each place in it would be tried as a beginning again.
+const tokenBeginning =
+  /(?<![A-Za-z0-9])(?:p\.eyJ[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]+)?|eyJ[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?)/g
+
+/** Longer words are no tokens. */
+export const wordCharsMax = 512
 
 /** The beginning of a text, without what may be the beginning of a token at its end. */
 export function cutText(text: string, charsMax: number): string {
-  return text.length <= charsMax ? text : `${beginningOf(text, charsMax).replace(lastWord, '')}…`
+  if (text.length <= charsMax) return text
+  const kept = beginningOf(text, charsMax)
+  return `${kept.slice(0, lastWordStart(kept))}…`
+}
+
+/** Where the word begins that a text ends with. A regular expression would try all words of the text, from each of their characters. */
+function lastWordStart(text: string): number {
+  const first = Math.max(text.length - wordCharsMax, 0)
+  let start = text.length
+  while (start > first && wordCharacters.has(text.charCodeAt(start - 1))) start -= 1
+  return start
 }
 
 /** A shorter text would blank words of the log; no token is as short. */
@@ -99,13 +119,19 @@ const secretCharsMin = 8
 /** A text may have been cut within the token; its beginning is enough to know it by. */
 const startChars = 16
 const tokenCharacters = 'A-Za-z0-9._~+/=-'
-// Longer words are no tokens.
-const lastWord = /[A-Za-z0-9._~+/=%-]{1,512}$/
+const wordCharacters: ReadonlySet<number> = new Set(
+  Array.from({ length: 128 }, (_, code) => code).filter((code) =>
+    /[A-Za-z0-9._~+/=%-]/.test(String.fromCharCode(code)),
+  ),
+)
 /** `eyJ` is what `{"` begins with in base64. */
 const shapes: readonly RegExp[] = [/(?<![A-Za-z0-9])(?:p\.)?eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_~+/=-]*)*/g]
+const word = '[\\w[\\]-]'
+// A word is judged once, as a whole, and passed over where it is no name: from each place in `tokentokentoken…` it would be read again.
 const named = new RegExp(
-  `((?:(?:${secretNameSource})[\\w[\\]-]*\\s*=\\s*(?:(?:bearer|basic)\\s+)?|authorization\\s*:\\s*(?:(?:bearer|basic)\\s+)?|bearer\\s+))` +
-    '(?!\\[redacted\\]|<|bearer|basic)[^\\s&"\'\\\\,;)}\\]]+',
+  `((?:(?=${word}*?(?:${secretNameSource}))${word}+\\s*=\\s*(?:(?:bearer|basic)\\s+)?` +
+    `|${word}*authorization\\s*:\\s*(?:(?:bearer|basic)\\s+)?|${word}*bearer\\s+))` +
+    `(?!\\[redacted\\]|<|bearer|basic)[^\\s&"'\\\\,;)}\\]]+|${word}+`,
   'gi',
 )
 /** One of these stands in each text that `shapes` or `named` are about. */
@@ -117,7 +143,7 @@ const decodeDepthMax = 6
 function decodeOnce(text: string): string {
   return text
     .replace(/%([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    .replace(/\\+u00([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replace(/(?<!\\)\\+u00([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     .replace(/&#(\d{2,3});/g, (_, digits: string) => String.fromCharCode(Number(digits) % 128))
 }
 

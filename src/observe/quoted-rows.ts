@@ -38,8 +38,35 @@ export function mayQuoteRows(error: Error): boolean {
 
 /** A text without what stands in it in quotes; names that the engine tells stand in backticks, and stay. */
 export function withoutQuoted(text: string): string {
-  return text.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/gs, "'…'")
+  const parts: string[] = []
+  const unclosed = new Set<string>()
+  let keptTo = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const quote = text[at] ?? ''
+    if ((quote !== "'" && quote !== '"') || unclosed.has(quote)) continue
+    const end = closingQuote(text, at)
+    // One that is not closed is no beginning, and none of its kind behind it is: without this each would be searched to the end.
+    if (end < 0) unclosed.add(quote)
+    if (end < 0) continue
+    parts.push(text.slice(keptTo, at), "'…'")
+    keptTo = end + 1
+    at = end
+  }
+  return `${parts.join('')}${text.slice(keptTo)}`
 }
+
+/** Where the quoted text ends that begins at `start`; a backslash takes the character behind it with it. -1 where it does not end. */
+function closingQuote(text: string, start: number): number {
+  const quote = text.charCodeAt(start)
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === quote) return at
+    if (code === backslash) at += 1
+  }
+  return -1
+}
+
+const backslash = 0x5c
 
 /** The same from the first quote to the last: a value may have quotes in it, which the engine does not escape. */
 export function withoutAllQuoted(text: string): string {

@@ -1,4 +1,4 @@
-import { cutText, type LogSecrets, redactedText } from '../observe/log-secrets.ts'
+import { cutText, type LogSecrets, redactedText, wordCharsMax } from '../observe/log-secrets.ts'
 import { isSecretName } from '../observe/secret-names.ts'
 import type {
   BlockRecord,
@@ -225,7 +225,8 @@ export class ServiceRecorder implements WorkRecorder {
   }
 
   #clean(text: string, charsMax: number): string {
-    return cutText(this.#secrets.cleanValue(text), charsMax)
+    // What is not kept is not looked at, but for what a token across the cut is known by.
+    return cutText(this.#secrets.cleanValue(cutText(text, charsMax + wordCharsMax)), charsMax)
   }
 }
 

@@ -1,0 +1,150 @@
+// Texts of callers come into the log and into service rows by way of these functions, on the thread that answers everybody.
+import process from 'node:process'
+import t from 'tap'
+import { cutText, LogSecrets, withoutTokens } from '../../src/observe/log-secrets.ts'
+import { withoutQuoted } from '../../src/observe/quoted-rows.ts'
+import { secretNameSource } from '../../src/observe/secret-names.ts'
+import { ServiceRecorder } from '../../src/service-rows/service-recorder.ts'
+import { beginningOf } from '../../src/shared/beginning-of.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
+
+const pieces = [
+  'a',
+  'Zz09',
+  ' ',
+  '   ',
+  '\n',
+  '.',
+  '-',
+  '_',
+  '%',
+  '=',
+  '/',
+  '[',
+  ']',
+  "'",
+  '"',
+  '\\',
+  '\\\\',
+  '\\u0041',
+  '%41',
+  '&#65;',
+  ';',
+  ',',
+  '<',
+  ':',
+  'é',
+  '😀',
+  'token',
+  'token=',
+  'api_key',
+  'pass',
+  'passenger',
+  'sig',
+  'authorization: ',
+  'Authorization:basic ',
+  'bearer ',
+  'Bearer',
+  'basic ',
+  '[redacted]',
+  'p.',
+  'eyJ',
+  'eyJhYmNk',
+  '.c2lnbmVk',
+  'session-id = ',
+  'x'.repeat(600),
+]
+
+const randomText = createTexts()
+
+function createTexts(): () => string {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  return () => Array.from({ length: random.below(40) }, () => pieces[random.below(pieces.length)] ?? '').join('')
+}
+
+const textCount = byTier({ quick: 3_000, full: 30_000, soak: 300_000 })
+
+t.test('a text is cut as by a search for the last word of it', async (t) => {
+  for (let count = 0; count < textCount; count += 1) {
+    const text = randomText()
+    const charsMax = 1 + (count % 700)
+    const slow = `${beginningOf(text, charsMax).replace(/[A-Za-z0-9._~+/=%-]{1,512}$/, '')}…`
+    const expected = text.length <= charsMax ? text : slow
+    if (cutText(text, charsMax) !== expected) t.equal(cutText(text, charsMax), expected)
+  }
+})
+
+t.test('secrets, tokens and quoted texts are found as by searches from each place', async (t) => {
+  const names = new RegExp(
+    `((?:(?:${secretNameSource})[\\w[\\]-]*\\s*=\\s*(?:(?:bearer|basic)\\s+)?|authorization\\s*:\\s*(?:(?:bearer|basic)\\s+)?|bearer\\s+))` +
+      '(?!\\[redacted\\]|<|bearer|basic)[^\\s&"\'\\\\,;)}\\]]+',
+    'gi',
+  )
+  const shape = /(?<![A-Za-z0-9])(?:p\.)?eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_~+/=-]*)*/g
+  const whole = /(?<![A-Za-z0-9])(?:p\.eyJ[A-Za-z0-9_-]{4,}|eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+/g
+  const secrets = new LogSecrets()
+  for (let count = 0; count < textCount; count += 1) {
+    const text = randomText()
+    const cleaned = text.replace(shape, '[redacted]').replace(names, (_, name: string) => `${name}[redacted]`)
+    if (secrets.cleanText(text) !== cleaned) t.equal(secrets.cleanText(text), cleaned, JSON.stringify(text))
+    const told = text.replace(whole, '[redacted]')
+    if (withoutTokens(text) !== told) t.equal(withoutTokens(text), told, JSON.stringify(text))
+    const unquoted = text.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/gs, "'…'")
+    if (withoutQuoted(text) !== unquoted) t.equal(withoutQuoted(text), unquoted, JSON.stringify(text))
+  }
+})
+
+t.test('a text that is ten times as long takes not much more than ten times as long', async (t) => {
+  const secrets = new LogSecrets()
+  const recorder = new ServiceRecorder({ add: () => undefined, droppedCount: 0, wake: () => undefined }, secrets)
+  const works: readonly (readonly [string, string, (text: string) => unknown])[] = [
+    ['cutText', 'a', (text) => cutText(text, text.length - 1)],
+    ['cleanValue', 'token', (text) => secrets.cleanValue(text)],
+    ['cleanValue', '\\', (text) => secrets.cleanValue(`${text}%`)],
+    ['withoutTokens', '-eyJaaaa', withoutTokens],
+    ['withoutQuoted', "\\'", withoutQuoted],
+    ['a request', 'a', (text) => recorder.request(requestOf(text))],
+  ]
+  for (const [name, piece, work] of works) {
+    const short = piece.repeat(4_000 / piece.length)
+    const ratio = cpuOf(() => work(short.repeat(10))) / cpuOf(() => work(short))
+    // A search from each place takes a hundred times as long; what is cut first is looked at no further.
+    const isCut = name === 'cutText' || name === 'a request'
+    t.ok(ratio < (isCut ? 7 : 50), `${name} of ${piece}…: ${ratio.toFixed(1)} times`)
+  }
+})
+
+/** The least of several measurements, of the thread's own time: others work on the machine too. */
+function cpuOf(work: () => unknown): number {
+  const rounds = Array.from({ length: 5 }, () => {
+    const before = process.cpuUsage()
+    for (let count = 0; count < 20; count += 1) work()
+    const { user, system } = process.cpuUsage(before)
+    return Math.max(user + system, 1)
+  })
+  return Math.max(Math.min(...rounds), 20)
+}
+
+function requestOf(text: string) {
+  return {
+    requestId: 'r',
+    pipeId: 'p',
+    pipeName: 'p',
+    startedAtMs: 0,
+    durationMs: 1,
+    url: `/v0/sql?a=${text}`,
+    parameters: { a: text, b: text },
+    method: 'GET',
+    statusCode: 429,
+    error: text,
+    tokenId: 't',
+    tokenName: 't',
+    userAgent: text,
+    readRows: 0,
+    readBytes: 0,
+    resultRows: 0,
+  }
+}
