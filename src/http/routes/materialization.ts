@@ -20,7 +20,7 @@ import { addVerification } from './verification.ts'
 
 type Deps = Pick<
   HttpDeps,
-  'behind' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'repairs' | 'tokens' | 'verifies'
+  'behind' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'query' | 'repairs' | 'tokens' | 'verifies'
 >
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })

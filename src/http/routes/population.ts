@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { branchesOf } from '../../catalog/node-views.ts'
-import type { NodeView, PipeNode } from '../../catalog/pipe.types.ts'
+import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
 import type { NodeReport } from '../../pipes/pipes.types.ts'
@@ -12,18 +12,19 @@ import { warningShape } from '../json/pipe-shape.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'query'>
 
 const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
 /** `POST /v0/pipes/<pipe>/nodes/<node>/population`: fills what a view gives of the rows that are there, as a job. */
-export function addPopulation(app: FastifyInstance, { dataSources, pipes, populates }: Deps, limits: FormLimits): void {
+export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { dataSources, pipes, populates } = deps
   const populate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { parameters } = await readPipeInput(request, limits)
     const order = readPopulate(parameters, true)
@@ -37,9 +38,11 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
     requireAccess(request, 'target:fill', target)
     if (order.truncates) requireAccess(request, 'target:create', target)
     const isDry = parameters.flag('dry_run')
+    const materialized = { pipe, node, view }
     // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
-    if (isDry || order.condition !== null) requireAllRows(request, node, view)
-    const plan = await populates.plan(populatedView({ pipe, node, view }), order)
+    if (isDry || order.condition !== null) requireAllRows(request, materialized)
+    await requireReads(request, materialized, deps)
+    const plan = await populates.plan(populatedView(materialized), order)
     const isTold = plan.warnings.length > 0 && mayReadAll(request, view.targetId)
     const warnings = isTold ? { warnings: plan.warnings.map(warningShape) } : {}
     const { rowCount, byteCount, partitionCount } = plan.reads
@@ -54,10 +57,25 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
 }
 
 /** @throws READ_DENIED (403), which names the node: what it reads may be hidden. */
-function requireAllRows(request: FastifyRequest, { name }: Pick<PipeNode, 'name'>, view: NodeView): void {
+function requireAllRows(request: FastifyRequest, { node: { name }, view }: MaterializedNode): void {
   if (branchesOf(view).every(({ sourceId }) => mayReadAll(request, sourceId))) return
   const hint = 'A condition and a dry run are for tokens that read all of what the node sees, without a filter'
   throw errors.READ_DENIED({ name, hint })
+}
+
+/**
+ * Whoever reads the data source that is filled reads the rows of which it is filled: they come for those alone who may make such a node.
+ * @throws READ_DENIED (403), and what makes a node a broken one.
+ */
+async function requireReads(
+  request: FastifyRequest,
+  { pipe, node, view }: MaterializedNode,
+  { query }: Pick<Deps, 'query'>,
+): Promise<void> {
+  const read = branchesOf(view).flatMap(({ sourceId, otherIds }) => [sourceId, ...otherIds])
+  if (read.every((id) => mayReadAll(request, id))) return
+  // It may read pipes in their place.
+  await query.checkNode(pipe, node, pipe.nodes.indexOf(node), readScopeOf(request))
 }
 
 function mayReadAll(request: FastifyRequest, dataSourceId: string): boolean {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { branchesOf } from '../../catalog/node-views.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -25,7 +26,7 @@ const verifyNeed = onPath('pipe:verify', 'pipe', { also: ['target:compare'] })
 export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const verify = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const materialized = materializedNode(request, deps)
-    requireCompare(request, materialized)
+    requireCompare(request, materialized, deps)
     const report = await deps.verifies.verify(materialized, leftSignal(reply))
     const { sourceId, targetId } = materialized.view
     const [source, target] = [sourceId, targetId].map((id) => ({ id, name: deps.dataSources.find(id)?.name ?? id }))
@@ -38,7 +39,7 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
     const target = deps.dataSources.find(materialized.view.targetId)?.name ?? materialized.view.targetId
     requireAccess(request, 'target:fill', target)
     requireAccess(request, 'target:create', target)
-    requireCompare(request, materialized)
+    requireCompare(request, materialized, deps)
     const order = { isForced: parameters.flag('force'), isDry: parameters.flag('dry_run') }
     const plan = await deps.repairs.plan(materialized, order)
     const job = await deps.repairs.add(plan, makerOf(request))
@@ -60,11 +61,24 @@ function materializedNode(request: FastifyRequest, { pipes }: Pick<Deps, 'pipes'
   return { pipe, node, view }
 }
 
-/** What is compared tells of all values: those of the target, of its source and of whatever else the view reads. */
-function requireCompare(request: FastifyRequest, { view }: MaterializedNode): void {
+/**
+ * What is compared tells of all values: those of the target, of its source and of whatever else the view reads.
+ * @throws what `Access.refusalOf` gives (403); READ_DENIED (403), which names the node, where the caller may not know what it reads.
+ */
+function requireCompare(
+  request: FastifyRequest,
+  { node: { name }, view }: MaterializedNode,
+  { dataSources }: Pick<Deps, 'dataSources'>,
+): void {
   const { access } = request.server
-  for (const id of [view.sourceId, view.targetId, ...view.otherIds]) {
-    const refusal = access.refusalOf(callerOf(request), 'target:compare', id)
-    if (refusal !== null) throw refusal
+  const caller = callerOf(request)
+  const compared = branchesOf(view).flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
+  for (const id of compared) {
+    if (access.refusalOf(caller, 'target:compare', id) === null) continue
+    const found = dataSources.find(id)
+    if (found !== undefined && access.knowsOf(caller, 'datasource', found.name))
+      requireAccess(request, 'target:compare', found.name)
+    const hint = 'A comparison is for tokens that read all of what the node reads and fills, without a filter'
+    throw errors.READ_DENIED({ name, hint })
   }
 }
