@@ -5,6 +5,7 @@ import type {
   JobRecord,
   LimitRecord,
   OperationRecord,
+  RecordedSource,
   RequestRecord,
   StorageRecord,
   TokenRecord,
@@ -18,6 +19,8 @@ import type { RowWriter } from './row-writer.ts'
 const urlCharsMax = 4_000
 const valueCharsMax = 1_000
 const nameCharsMax = 200
+/** Of data sources, pipes and tokens, whose names have 256 characters at most. */
+const resourceCharsMax = 300
 const agentCharsMax = 300
 const errorCharsMax = 2_000
 const parametersMax = 50
@@ -62,7 +65,8 @@ export class ServiceRecorder implements WorkRecorder {
     const url = this.#clean(record.url, urlCharsMax)
     const parameters = this.#parameters(record.parameters)
     const start_datetime = seconds(record.startedAtMs)
-    const pipe = { pipe_id: record.pipeId, pipe_name: record.pipeName }
+    const told = { ...record, pipeId: this.#name(record.pipeId), pipeName: this.#name(record.pipeName) }
+    const pipe = { pipe_id: told.pipeId, pipe_name: told.pipeName }
     const row = {
       start_datetime,
       ...pipe,
@@ -74,14 +78,14 @@ export class ServiceRecorder implements WorkRecorder {
       error: error === null ? 0 : 1,
       request_id: record.requestId,
       token: record.tokenId,
-      token_name: record.tokenName,
+      token_name: this.#name(record.tokenName),
       status_code: record.statusCode,
       method: record.method,
       parameters,
       user_agent: this.#clean(record.userAgent, agentCharsMax),
     }
     this.#write('pipe_stats_rt', row)
-    this.#totals.add(record)
+    this.#totals.add(told)
     this.#writer.wake()
     if (error === null) return
     const failure = {
@@ -103,8 +107,7 @@ export class ServiceRecorder implements WorkRecorder {
     this.#write('datasources_ops_log', {
       timestamp: seconds(startedAtMs),
       event_type: eventType,
-      datasource_id: dataSource.id,
-      datasource_name: dataSource.name,
+      ...this.#source(dataSource),
       result: error === null ? 'ok' : 'error',
       elapsed_time: elapsedMs / 1000,
       error: error === null ? '' : this.#clean(error, errorCharsMax),
@@ -114,10 +117,10 @@ export class ServiceRecorder implements WorkRecorder {
       rows,
       rows_quarantine: quarantinedRows,
       blocks_ids: blockIds,
-      'Options.Names': Object.keys(options),
+      'Options.Names': Object.keys(options).map((name) => this.#name(name)),
       'Options.Values': Object.values(options).map((value) => this.#clean(value, valueCharsMax)),
-      pipe_id: pipe?.id ?? '',
-      pipe_name: pipe?.name ?? '',
+      pipe_id: this.#name(pipe?.id ?? ''),
+      pipe_name: this.#name(pipe?.name ?? ''),
       read_bytes: readBytes,
       written_rows: rows,
       written_rows_quarantine: quarantinedRows,
@@ -133,8 +136,7 @@ export class ServiceRecorder implements WorkRecorder {
       source: record.source,
       block_id: record.blockId,
       status: record.status,
-      datasource_id: record.dataSource.id,
-      datasource_name: record.dataSource.name,
+      ...this.#source(record.dataSource),
       rows: record.rows,
       parser: record.parser,
       quarantine_lines: record.quarantinedLines,
@@ -150,8 +152,8 @@ export class ServiceRecorder implements WorkRecorder {
     this.#write('jobs_log', {
       job_id: id,
       job_type: kind,
-      pipe_id: isOfPipe ? subject.id : '',
-      pipe_name: isOfPipe ? subject.name : '',
+      pipe_id: isOfPipe ? this.#name(subject.id) : '',
+      pipe_name: isOfPipe ? this.#name(subject.name) : '',
       created_at: seconds(createdAtMs),
       updated_at: seconds(updatedAtMs),
       started_at: seconds(startedAtMs ?? 0),
@@ -178,9 +180,9 @@ export class ServiceRecorder implements WorkRecorder {
       timestamp: seconds(atMs),
       event_type: action,
       token: token.id,
-      token_name: token.name,
+      token_name: this.#name(token.name),
       editor: editorId ?? '',
-      editor_name: editorName,
+      editor_name: this.#name(editorName),
       changed_fields: changedFields,
       scopes: scopes.map((scope) => this.#clean(scope, valueCharsMax)),
     })
@@ -194,8 +196,8 @@ export class ServiceRecorder implements WorkRecorder {
       status_code: status,
       request_id: requestId,
       token: tokenId ?? '',
-      token_name: tokenName ?? '',
-      resource: this.#clean(resource ?? '', nameCharsMax),
+      token_name: this.#name(tokenName ?? ''),
+      resource: this.#name(resource ?? ''),
     })
   }
 
@@ -222,6 +224,15 @@ export class ServiceRecorder implements WorkRecorder {
       told.set(this.#clean(name, nameCharsMax), isSecretName(name) ? redactedText : this.#clean(text, valueCharsMax))
     }
     return Object.fromEntries(told)
+  }
+
+  /** Names come from callers too, and a token may stand where one belongs; those of resources are shorter than what is kept. */
+  #name(text: string): string {
+    return this.#clean(text, resourceCharsMax)
+  }
+
+  #source({ id, name }: RecordedSource): { readonly datasource_id: string; readonly datasource_name: string } {
+    return { datasource_id: this.#name(id), datasource_name: this.#name(name) }
   }
 
   #clean(text: string, charsMax: number): string {

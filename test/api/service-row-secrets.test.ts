@@ -1,0 +1,105 @@
+// Callers put tokens where they do not belong; what is kept of such a request must not give them away to who reads it.
+
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { LogSecrets } from '../../src/observe/log-secrets.ts'
+import { createLogger } from '../../src/observe/logger.ts'
+import { untilRows, writingRows } from '../support/api/service-rows.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { OtlpReceiver } from '../support/observe/otlp-receiver.ts'
+
+const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const jwt = `${segment({ alg: 'HS256' })}.${segment({ name: 'reader' })}.${'c2lnbmF0dXJl'.repeat(3)}`
+const tables = [
+  'tokens_log',
+  'limits_log',
+  'pipe_stats_rt',
+  'pipe_stats',
+  'endpoint_errors',
+  'datasources_ops_log',
+  'block_log',
+  'jobs_log',
+]
+
+t.test('a token or a secret in any place of a request is in nothing that is kept of it', async (t) => {
+  const receiver = await OtlpReceiver.open(t)
+  const service = await openTestService(t, { ...writingRows, tracesUrl: receiver.url, traceSamplePercent: 100 })
+  const nodes = [{ name: 'n', sql: "% SELECT {{Int32(n, 1)}} AS n, {{String(word, '')}} AS word", type: 'endpoint' }]
+  await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'one', nodes }) })
+  const { json } = await service.call('POST', '/v0/tokens?name=ci&scope=DATASOURCES:CREATE&scope=DATASOURCES:DROP')
+  const { token } = json as { readonly token: string }
+  const secrets = [token, jwt, 'password=hunter2-hunter2']
+  for (const secret of secrets) await askWith(service, secret)
+  await service.call('GET', '/v0/pipes/one.json', { headers: { 'user-agent': 'last' } })
+  await untilRows(service, "SELECT 1 FROM tinybird.pipe_stats_rt WHERE user_agent = 'last'")
+  await receiver.untilSpan(({ attributes }) => JSON.stringify(attributes).includes('/v0/pipes/:pipe.json'))
+
+  const kept = new Map<string, string>()
+  for (const name of tables) kept.set(name, JSON.stringify(await service.rows(`SELECT * FROM tinybird.${name}`)))
+  kept.set('the log', logOf(service))
+  kept.set('metrics', (await service.call('GET', '/metrics')).text)
+  kept.set('traces', JSON.stringify(receiver.spans))
+  for (const [where, text] of kept) {
+    t.ok(
+      text.length > 2 || where === 'limits_log' || where === 'block_log' || where === 'jobs_log',
+      `${where} has something`,
+    )
+    for (const secret of [token.slice(2, 30), jwt.slice(0, 30), jwt.slice(-20), 'hunter2'])
+      t.notOk(text.includes(secret), `${secret} in ${where}`)
+  }
+})
+
+t.test('a name that is no name is cut', async (t) => {
+  const service = await openTestService(t, writingRows)
+  await service.call('POST', `/v0/datasources?mode=create&schema=n+UInt8&name=${'word+'.repeat(10_000)}`)
+  const query = "SELECT max(length(datasource_name)) FROM tinybird.datasources_ops_log WHERE result = 'error'"
+  const [row] = await untilRows(service, query, ([found]) => Number(found?.[0]) > 0)
+  t.ok(Number(row?.[0]) <= 310)
+  const name = 'n'.repeat(256)
+  await service.create(name, 'n UInt8')
+  await untilRows(service, `SELECT 1 FROM tinybird.datasources_ops_log WHERE datasource_name = '${name}'`)
+})
+
+/** A request for each place of one. */
+async function askWith(service: TestService, secret: string): Promise<void> {
+  const text = encodeURIComponent(secret)
+  const named = JSON.stringify({
+    name: secret,
+    nodes: [{ name: secret, sql: `SELECT 1 AS "${secret}" FROM "${secret}"` }],
+  })
+  const asked: readonly (readonly [string, string, (string | null)?, Record<string, string>?])[] = [
+    ['POST', `/v0/events?name=${text}&wait=true`, '{"a":1}'],
+    ['POST', `/v0/datasources?mode=create&name=${text}`],
+    ['POST', `/v0/datasources?mode=create&schema=n+UInt8&name=${text}`],
+    ['POST', `/v0/datasources?mode=append&format=csv&name=${text}`, '1\n'],
+    ['POST', `/v0/datasources?mode=create&name=plain&schema=${text}`],
+    ['POST', `/v0/datasources?mode=create&name=plain&schema=n+UInt8&engine=${text}`],
+    ['PUT', `/v0/datasources/${text}?name=other`],
+    ['DELETE', `/v0/datasources/${text}`],
+    ['POST', `/v0/datasources/${text}/truncate`],
+    ['POST', `/v0/datasources/${text}/delete`, `delete_condition=${text}`],
+    ['GET', `/v0/pipes/${text}.json`],
+    ['GET', `/v0/pipes/one.json?${text}=1`],
+    ['GET', `/v0/pipes/one.json?word=${text}`],
+    ['GET', `/v0/pipes/one.json?n=${text}`],
+    ['GET', '/v0/pipes/one.json', null, { 'user-agent': secret, 'x-request-id': secret.slice(0, 60), referer: secret }],
+    ['POST', '/v0/pipes', named],
+    ['POST', `/v0/tokens?name=${text}&scope=PIPES:CREATE`],
+    ['POST', `/v0/tokens?name=of+${text}&scope=DATASOURCES:READ:${text}`],
+    ['POST', '/v0/sql', `SELECT 1 AS "${secret}" FROM "${secret}"`],
+    ['GET', `/v0/sql?q=${text}`],
+    ['GET', `/v0/jobs/${text}`],
+    ['GET', `/${text}`],
+    ['POST', '/v0/variables', JSON.stringify({ name: secret, value: secret })],
+  ]
+  for (const [method, path, body = null, headers = {}] of asked)
+    await service.call(method, path, { headers, ...(body === null ? {} : { body }) })
+}
+
+/** As the service writes it. */
+function logOf(service: TestService): string {
+  const output = new PassThrough()
+  const logger = createLogger({ level: 'debug', output, secrets: new LogSecrets() })
+  for (const { fields, message } of service.log.entries) logger.warn(fields, message)
+  return String(output.read() ?? '')
+}
