@@ -3,7 +3,6 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { BlockReport, ImportOutcome, ImportWatcher } from '../ingest/ingest.types.ts'
 import { toldReason } from '../observe/error-fields.ts'
 import type { OperationRecord, WorkRecorder } from '../observe/work-recorder.types.ts'
-import { apiErrorOf } from '../shared/api-error-of.ts'
 import type { ImportRequest } from './imports.types.ts'
 
 interface AboutImport {
@@ -20,7 +19,7 @@ interface ToldDeps {
   readonly now: () => number
 }
 
-/** What one import leaves in the service data sources: a row for it, and one for each of its blocks. */
+/** What one import leaves in the service data sources: a row for it, where it is no job, and one for each of its blocks. */
 export class ToldImport {
   readonly #about: AboutImport
   readonly #deps: ToldDeps
@@ -53,24 +52,19 @@ export class ToldImport {
   }
 
   end({ failure, storedRows, quarantinedRows, byteCount }: ImportOutcome): void {
-    if (failure !== null && this.#goesOn(failure)) return
     const error = failure === null ? null : toldReason(failure)
     const counts = { rows: storedRows, quarantinedRows, readBytes: byteCount ?? 0 }
     this.#tell({ error, ...counts })
   }
 
   fail(thrown: unknown): void {
-    if (!this.#goesOn(thrown)) this.#tell({ error: toldReason(thrown) })
-  }
-
-  /** One that outlives the process is told at its end. */
-  #goesOn(thrown: unknown): boolean {
-    return this.#about.request.kept !== undefined && apiErrorOf(thrown).code === 'SHUTTING_DOWN'
+    this.#tell({ error: toldReason(thrown) })
   }
 
   #tell(ending: Pick<OperationRecord, 'error' | 'quarantinedRows' | 'readBytes' | 'rows'>): void {
     const { workRecorder } = this.#deps
-    if (!workRecorder.isOn) return
+    // That of a job is told with the end of the job: it may be tried again, go on behind a kill, or end before there is a file.
+    if (!workRecorder.isOn || this.#about.request.kept !== undefined) return
     const { request, dataSource, importId, startMs } = this.#about
     const { mode, format, replaceCondition } = request.order
     workRecorder.operation({

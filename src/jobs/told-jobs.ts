@@ -1,8 +1,12 @@
-import type { OperationRecord, WorkRecorder } from '../observe/work-recorder.types.ts'
+import type { OperationRecord, RecordedSource, WorkRecorder } from '../observe/work-recorder.types.ts'
 import type { Job } from './jobs.types.ts'
 
 /** What jobs of some kinds do to the data source that they work on, as the hosted service calls it. */
-const operations: Readonly<Record<string, string>> = { delete_data: 'delete_data', populateview: 'populateview' }
+const operations: Readonly<Record<string, string>> = {
+  delete_data: 'delete_data',
+  populateview: 'populateview',
+  import: 'append',
+}
 
 /**
  * Tells of a job that has another status; at its end also of what it has done to a data source, where nobody else does.
@@ -15,13 +19,38 @@ export function tellJob(job: Job, recordedError: string | null, recorder: WorkRe
   const error = status === 'error' ? recordedError : null
   recorder.job({ id, kind, status, subject, details, error, createdAtMs, updatedAtMs, startedAtMs })
   const eventType = operations[kind]
-  if (eventType === undefined || subject?.kind !== 'datasource') return
+  const dataSource = sourceOf(job)
+  if (eventType === undefined || dataSource === null) return
   const told = eventOf(eventType, status)
-  if (told === null) return
+  // An import that has not begun has done nothing.
+  if (told === null || (kind === 'import' && startedAtMs === null)) return
   const beganAtMs = startedAtMs ?? createdAtMs
   const times = { startedAtMs: beganAtMs, elapsedMs: updatedAtMs - beganAtMs }
   const ending = status === 'cancelled' ? 'The job was cancelled.' : error
-  recorder.operation({ eventType: told, dataSource: subject, ...times, ...rowsOf(job), jobId: id, error: ending })
+  const operation = { eventType: told, dataSource, ...times, ...rowsOf(job), jobId: id, error: ending }
+  recorder.operation(kind === 'import' ? { ...operation, ...ofImport(job) } : operation)
+}
+
+/** An import may end before its data source is found or made: then it has the name that was asked for alone. */
+function sourceOf({ subject, kind, details: { target } }: Job): RecordedSource | null {
+  if (subject !== null) return subject.kind === 'datasource' ? subject : null
+  return kind === 'import' && typeof target === 'string' ? { id: '', name: target } : null
+}
+
+function ofImport({ id, details }: Job): Partial<OperationRecord> {
+  const { mode, format, storedRows, quarantinedRows, bytesRead } = details
+  return {
+    ...(mode === 'replace' ? { eventType: 'replace' } : {}),
+    ...(typeof format === 'string' ? { options: { format } } : {}),
+    importId: id,
+    rows: numberOf(storedRows),
+    quarantinedRows: numberOf(quarantinedRows),
+    readBytes: numberOf(bytesRead),
+  }
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0
 }
 
 function eventOf(eventType: string, status: Job['status']): string | null {

@@ -1,11 +1,14 @@
 /** What a job tells of an import by URL while it works, and at its end. */
 import type { LedgerCounts } from '../../ingest/insert/import-ledger.types.ts'
 import type { RemoteFile } from '../url/remote-file.types.ts'
+import type { UrlImportTask } from './url-import.types.ts'
 
 const warningsMax = 20
 
 export class UrlImportDetails {
   readonly #urls: readonly string[]
+  /** What was asked for, as it is kept of an operation. */
+  readonly #asked: Readonly<Record<string, string>>
   readonly #warnings = new Set<string>()
   readonly #startedAtMs: number
   /** Read before this process began. */
@@ -23,8 +26,10 @@ export class UrlImportDetails {
   counts: LedgerCounts
 
   /** `nowMs` is of a clock that is never set, `counts` what an earlier process has left. */
-  constructor(urls: readonly string[], nowMs: number, counts: LedgerCounts) {
+  constructor({ urls, order }: Pick<UrlImportTask, 'order' | 'urls'>, nowMs: number, counts: LedgerCounts) {
     this.#urls = urls.map(shownUrl)
+    const { mode, name = '', format } = order
+    this.#asked = { mode, target: name, ...(format === null ? {} : { format }) }
     this.#startedAtMs = nowMs
     this.#nowMs = nowMs
     this.#recordsBefore = counts.records
@@ -78,7 +83,7 @@ export class UrlImportDetails {
   countFields(): Readonly<Record<string, unknown>> {
     const { storedRows, quarantinedRows, invalidLines, records } = this.counts
     const warnings = [...this.#warnings, ...this.#doubtWords()]
-    return { rowsRead: records, storedRows, quarantinedRows, invalidLines, warnings }
+    return { ...this.#asked, rowsRead: records, storedRows, quarantinedRows, invalidLines, warnings }
   }
 
   /** A plain JSON object. */

@@ -75,7 +75,7 @@ export class UrlImportRun {
     this.#progress = progress
     this.#deps = deps
     this.#checkpoint = checkpointOf(task.order.mode === 'replace' ? null : job.checkpoint)
-    this.#details = new UrlImportDetails(task.urls, deps.clock(), this.#storedBefore())
+    this.#details = new UrlImportDetails(task, deps.clock(), this.#storedBefore())
     this.#limits = new UrlImportLimits(deps.limits, deps.hasWaiting, deps.clock())
     this.#signal = AbortSignal.any([job.signal, this.#limits.signal])
   }
