@@ -1,7 +1,7 @@
 // The views of nodes as the engine has them: made, dropped, put in the place of others, and held to what the catalog says.
 
 import type { Catalog } from '../catalog/catalog.ts'
-import { branchesOf } from '../catalog/node-views.ts'
+import { branchesOf, findView } from '../catalog/node-views.ts'
 import type { NodeView, ViewId } from '../catalog/pipe.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -111,9 +111,9 @@ export class EngineViews {
   }
 
   async #restore(old: readonly NodeView[]): Promise<void> {
-    for (const { id, targetId, select, behind } of old.flatMap(branchesOf)) {
-      // It was not there.
-      if (behind?.isParked === true) continue
+    for (const { id, targetId, select } of old.flatMap(branchesOf)) {
+      // It may have been parked since the change began, and is not to stand then.
+      if (findView(this.#deps.catalog.listPipes(), id)?.view.behind?.isParked === true) continue
       try {
         await this.#deps.views.create({ name: id, target: targetId, query: select })
       } catch (err) {

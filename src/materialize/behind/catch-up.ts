@@ -5,9 +5,13 @@
 // tokens tell of the view by its name; so each takes a block once, whatever became of earlier tries, and nothing else sees the repeat.
 //
 // At the end no block of the source is stored for a moment: what is left is repeated, and the view is moved back.
+//
+// Somebody else may have a say over the view meanwhile: one that parks it for a block before its place, or fills it anew. So it is moved,
+// its place noted and the try ended while nobody else changes views, and only where the catalog says what this try has noted last.
 
 import { changeView } from '../../catalog/change-view.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { findView } from '../../catalog/node-views.ts'
 import type { NodeView } from '../../catalog/pipe.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
@@ -16,12 +20,13 @@ import type { Store } from '../../store/store.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 import type { Backlog, BacklogPlace } from './backlog.ts'
 import type { BehindDeps } from './behind.types.ts'
-import { isKept } from './view-reach.ts'
 
 /** Blocks after which what was repeated is noted: far fewer than the tables behind know again. */
 const notedBlocks = 100
 /** Blocks that may have come since the try began. */
 const aheadBlocks = 50
+
+const changed = 'what is kept for the view was changed'
 
 /** Somebody else has a say over the view now. */
 export class StoppedCatchUpError extends Error {
@@ -30,13 +35,20 @@ export class StoppedCatchUpError extends Error {
 
 interface CatchUpDeps extends Pick<BehindDeps, 'catalog' | 'logger' | 'store'> {
   readonly backlog: Backlog
-  /** Runs a change while no block of the source is being stored. @throws StoppedCatchUpError when they do not end in time. */
-  readonly whileClosed: (change: () => Promise<void>) => Promise<void>
+  /** Runs a change while nobody else changes which views the engine has, or from where on blocks are kept for them. */
+  readonly alone: Alone
+  /** The same while no block of the source is being stored. @throws StoppedCatchUpError when they do not end in time. */
+  readonly whileClosed: Alone
   /** Blocks of the tables behind the view. */
   readonly tableBlocks: () => Promise<number>
   /** Another number after each start of the engine. */
   readonly engineStart: () => number
 }
+
+type Alone = (change: () => Promise<void>) => Promise<void>
+
+/** For what runs alone already. */
+const atOnce: Alone = (change) => change()
 
 export class CatchUp {
   readonly #deps: CatchUpDeps
@@ -44,7 +56,10 @@ export class CatchUp {
   readonly #source: DataSource
   readonly #twin: string
   readonly #startedAt: number
+  /** Before it all blocks are in the tables behind the view. */
   #place: BacklogPlace
+  /** What the catalog says of that, unless somebody else has changed it. */
+  #noted: BacklogPlace
   #isStopped = false
 
   constructor(view: NodeView, { source, place }: { source: DataSource; place: BacklogPlace }, deps: CatchUpDeps) {
@@ -52,6 +67,7 @@ export class CatchUp {
     this.#view = view
     this.#source = source
     this.#place = place
+    this.#noted = place
     this.#twin = `${view.sourceId}_${view.id.slice('v_'.length)}${twinSuffix}`
     this.#startedAt = deps.engineStart()
   }
@@ -63,15 +79,16 @@ export class CatchUp {
 
   /** @throws what the view or the engine fails with; LostBlocksError; StoppedCatchUpError. The view is out of the way then. */
   async run(): Promise<void> {
-    const { backlog, whileClosed } = this.#deps
+    const { alone, backlog, whileClosed } = this.#deps
     try {
-      await this.#moveToTwin()
+      await alone(() => this.#moveToTwin())
       // Where more comes than this repeats, the rest is repeated while what comes waits.
-      await this.#repeat(2 * backlog.countsOf(this.#view.id).blockCount + aheadBlocks)
+      await this.#repeat(2 * backlog.countsOf(this.#view.id).blockCount + aheadBlocks, alone)
       await whileClosed(() => this.#end())
     } catch (thrown) {
-      await this.#dropBoth()
-      await this.#noteAtLast()
+      // So that the next try repeats less.
+      await this.#leave(() => this.#note(alone))
+      await this.#leave(() => alone(() => this.#dropBoth()))
       throw thrown
     }
     await this.#leave(() => this.#deps.store.tables.drop(this.#twin))
@@ -80,6 +97,8 @@ export class CatchUp {
   async #moveToTwin(): Promise<void> {
     const { store } = this.#deps
     const { id, targetId, sourceId, otherIds, select } = this.#view
+    this.#refuseStopped()
+    if (!this.#isAsNoted(findView(this.#deps.catalog.listPipes(), id)?.view)) throw new StoppedCatchUpError(changed)
     await store.views.drop(id)
     await store.tables.recreateLike(this.#twin, { like: sourceId, keeps: 'nothing' }, { computes: true })
     const ids = [sourceId, ...otherIds]
@@ -94,7 +113,7 @@ export class CatchUp {
   }
 
   /** All that is kept, or so many blocks. */
-  async #repeat(blocksMax: number): Promise<void> {
+  async #repeat(blocksMax: number, alone: Alone): Promise<void> {
     const { backlog } = this.#deps
     const into = { keeper: this.#view.id, dataSource: this.#source, table: this.#twin }
     for (let count = 1; count <= blocksMax; count += 1) {
@@ -104,7 +123,7 @@ export class CatchUp {
       // An engine that was started meanwhile may have taken the block without the view.
       this.#refuseStopped()
       this.#place = next
-      if (count % notedBlocks === 0) await this.#note()
+      if (count % notedBlocks === 0) await this.#note(alone)
     }
   }
 
@@ -112,18 +131,19 @@ export class CatchUp {
   async #end(): Promise<void> {
     const { catalog, backlog, logger, store } = this.#deps
     const { id, targetId, sourceId, select } = this.#view
-    await this.#repeat(Number.MAX_SAFE_INTEGER)
+    await this.#repeat(Number.MAX_SAFE_INTEGER, atOnce)
     // Of an import that has still to set another view aside.
     if (backlog.hasMore(id, this.#place)) throw new StoppedCatchUpError('a block of an import is being stored')
     await store.sync()
+    await this.#refuseUnseen()
     const own = { name: id, target: targetId, query: select }
     try {
       await store.views.drop(id)
       await store.views.create(own)
       assert(await store.views.sees(id, sourceId), 'a view sees its source')
       this.#refuseStopped()
-      const isNoted = await changeView(catalog, id, (view) => (isKept(view) ? withoutBehind(view) : null))
-      if (!isNoted) throw new StoppedCatchUpError()
+      const isNoted = await changeView(catalog, id, (view) => (this.#isAsNoted(view) ? withoutBehind(view) : null))
+      if (!isNoted) throw new StoppedCatchUpError(changed)
     } catch (thrown) {
       await this.#dropBoth()
       throw thrown
@@ -139,31 +159,47 @@ export class CatchUp {
     if (this.#deps.engineStart() !== this.#startedAt) throw new StoppedCatchUpError('the engine was started again')
   }
 
+  /** Whether nobody else has changed what is kept for the view since this try noted it. */
+  #isAsNoted(view: NodeView | undefined): boolean {
+    const { isParked = false, place = null, importPlace = 0 } = view?.behind ?? {}
+    return isParked && place === this.#noted.place && importPlace === this.#noted.importPlace
+  }
+
+  /** A view that was dropped has seen none of the blocks that were repeated since: nobody but this try makes it anew there. */
+  async #refuseUnseen(): Promise<void> {
+    if (await this.#deps.store.views.sees(this.#view.id, this.#twin)) return
+    throw new StoppedCatchUpError('the view does not see any more what is repeated for it')
+  }
+
   /** How far it has come, so that the tables behind are not asked for blocks of long ago. */
-  async #note(): Promise<void> {
+  async #note(alone: Alone): Promise<void> {
     const { catalog, backlog, store, tableBlocks } = this.#deps
     const { id } = this.#view
     const place = this.#place
+    if (place === this.#noted) return
+    await this.#refuseUnseen()
     await store.sync()
     const blocks = await tableBlocks()
-    const isNoted = await changeView(catalog, id, (view) => {
-      const { behind } = view
-      return behind !== undefined && isKept(view)
-        ? { ...view, behind: { ...behind, ...place, tableBlocks: blocks } }
-        : null
+    await alone(async () => {
+      const isNoted = await changeView(catalog, id, (view) => {
+        const { behind } = view
+        if (behind === undefined || !this.#isAsNoted(view)) return null
+        return { ...view, behind: { ...behind, ...place, tableBlocks: blocks } }
+      })
+      if (!isNoted) throw new StoppedCatchUpError(changed)
+      this.#noted = place
+      await backlog.moveTo(id, place)
     })
-    if (isNoted) await backlog.moveTo(id, place)
   }
 
-  /** A try that failed repeats less the next time. */
-  #noteAtLast(): Promise<void> {
-    return this.#leave(() => this.#note())
-  }
-
+  /** Precondition: it runs alone. */
   #dropBoth(): Promise<void> {
-    const { store } = this.#deps
+    const { catalog, store } = this.#deps
+    const { id } = this.#view
     return this.#leave(async () => {
-      await store.views.drop(this.#view.id)
+      // One that blocks pass again is none of this try.
+      const found = findView(catalog.listPipes(), id)
+      if (found === undefined || found.view.behind?.isParked === true) await store.views.drop(id)
       await store.tables.drop(this.#twin)
     })
   }

@@ -10,7 +10,7 @@
 
 import { changeView } from '../../catalog/change-view.ts'
 import { branchesOf, findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
-import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
+import type { MaterializedNode, NodeView } from '../../catalog/pipe.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { engineErrorName } from '../../shared/engine-error-name.ts'
 import { within } from '../../shared/within.ts'
@@ -26,17 +26,9 @@ import { CatchUp, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
 import { closeMsMax, dropMirror } from './drop-mirror.ts'
 import { ImportKeeper } from './import-keeper.ts'
-import {
-  type FailedView,
-  failedView,
-  isKept,
-  isRepeatable,
-  nothingKept,
-  reachOf,
-  rootsOf,
-  toldOf,
-  viewsBehind,
-} from './view-reach.ts'
+import { type Lacking, letIn } from './let-in.ts'
+import { parkView } from './park-view.ts'
+import { type FailedView, failedView, isKept, nothingKept, reachOf, toldOf, viewsBehind } from './view-reach.ts'
 
 export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
@@ -246,7 +238,10 @@ export class ViewsBehind {
     for (const { view } of this.#all()) {
       if (!computed.some(({ name, source }) => name === view.id && source === view.sourceId)) continue
       try {
-        await this.#letIn(view, () => undefined)
+        await this.withoutTries(
+          ({ id }) => id === view.id,
+          () => this.#letIn(view.id, () => undefined),
+        )
         this.#times.forget(view.id)
       } catch (err) {
         this.#deps.logger.warn(
@@ -281,49 +276,14 @@ export class ViewsBehind {
   }
 
   async #park(viewId: string, failure: StoreError, block: FailedBlock): Promise<boolean> {
-    const { catalog, gate, logger, store } = this.#deps
-    const found = findView(catalog.listPipes(), viewId)
-    // Whoever removed it has dropped it.
-    if (found === undefined) return true
-    const { view } = found
-    const errorName = engineErrorName(failure.message)
     this.#reasons.set(viewId, withoutInternals(failure.message))
     // Before it is so: who inserts meanwhile looks it up.
     this.#mayHaveSome = true
-    const isDone = await gate.whileClosed([...rootsOf(view, catalog.listPipes())], closeMsMax, async () => {
-      const begun = view.behind === undefined ? await this.#begin(view, block) : await this.#backlog.goBack(view, block)
-      try {
-        await changeView(catalog, viewId, ({ behind = nothingKept, ...rest }) => {
-          return {
-            ...rest,
-            behind: {
-              ...behind,
-              ...{ sinceMs: behind.sinceMs || this.#deps.now(), missCount: behind.missCount + 1 },
-              ...{ ...begun, isParked: true, errorName },
-            },
-          }
-        })
-      } catch (thrown) {
-        if (view.behind === undefined) await this.#backlog.letGo(viewId)
-        throw thrown
-      }
-      await store.views.drop(viewId)
-    })
-    if (!isDone) return false
-    const isIncomplete = findView(catalog.listPipes(), viewId)?.view.behind?.place === null
-    const fields = { view: viewId, node: viewLabel(found), errorName, isIncomplete }
-    logger.warn(fields, 'A Materialized View does not take a block: it is parked, and the others go on.')
-    this.#times.retry(viewId)
-    return true
-  }
-
-  async #begin(view: NodeView, block: FailedBlock): Promise<Partial<ViewBehind>> {
-    const { catalog } = this.#deps
-    if (block.kind === 'import' && block.kept === null) return {}
-    if (!isRepeatable(view, catalog.listPipes(), (id) => catalog.find(id))) return {}
-    const tableBlocks = await this.#tableBlocks(view)
-    const firstImport = block.kind === 'import' ? block.kept?.number : undefined
-    return { ...(await this.#backlog.keep(view.id, view.sourceId, firstImport)), tableBlocks }
+    const tableBlocks = (view: NodeView): Promise<number> => this.#tableBlocks(view)
+    const deps = { ...this.#deps, backlog: this.#backlog, tableBlocks }
+    const isDone = await parkView({ viewId, failure, block }, deps)
+    if (isDone && findView(this.#deps.catalog.listPipes(), viewId) !== undefined) this.#times.retry(viewId)
+    return isDone
   }
 
   #tryAgain(viewId: string): void {
@@ -379,6 +339,7 @@ export class ViewsBehind {
       {
         ...this.#deps,
         backlog: this.#backlog,
+        alone: (change) => this.#changes.run('views', change),
         whileClosed: (change) => this.#changes.run('views', () => this.#whileClosed([view.sourceId], change)),
         tableBlocks: () => this.#tableBlocks(view),
         engineStart: () => this.#engineStart,
@@ -395,33 +356,20 @@ export class ViewsBehind {
   }
 
   /** Lets blocks pass a view again that is incomplete: it is seen by the next one whether it takes them. */
-  async #letBlocksIn(view: NodeView): Promise<void> {
-    if (view.behind?.isParked !== true) return
-    await this.#letIn(view, (behind) => ({ ...behind, isParked: false }))
+  async #letBlocksIn({ id }: NodeView): Promise<void> {
+    await this.#letIn(id, (behind) =>
+      behind.isParked && behind.place === null ? { ...behind, isParked: false } : null,
+    )
   }
 
-  /** Lets blocks pass a view that nothing is kept for; `lacking` gives what it lacks then. */
-  async #letIn(view: NodeView, lacking: (behind: ViewBehind) => ViewBehind | undefined): Promise<void> {
-    const { catalog, store } = this.#deps
-    const change = ({ behind = nothingKept, ...rest }: NodeView): NodeView => {
-      const left = lacking(behind)
-      return left === undefined ? rest : { ...rest, behind: left }
+  async #letIn(viewId: string, lacking: Lacking): Promise<void> {
+    const deps = {
+      ...this.#deps,
+      backlog: this.#backlog,
+      engineStart: () => this.#engineStart,
+      whileClosed: (tables: readonly string[], change: () => Promise<void>) => this.#whileClosed(tables, change),
     }
-    if (view.behind?.isParked !== true) {
-      await changeView(catalog, view.id, change)
-      return
-    }
-    await this.#changes.run('views', () =>
-      this.#whileClosed([...rootsOf(view, catalog.listPipes())], async () => {
-        const startedAt = this.#engineStart
-        const own = { name: view.id, target: view.targetId, query: view.select }
-        await store.views.drop(view.id)
-        await store.views.create(own)
-        const isNoted = await changeView(catalog, view.id, change)
-        if (!isNoted) await store.views.drop(view.id)
-        else if (this.#engineStart !== startedAt) await store.views.create(own)
-      }),
-    )
+    await this.#changes.run('views', () => letIn(viewId, lacking, deps))
   }
 
   async #whileClosed(tables: readonly string[], change: () => Promise<void>): Promise<void> {

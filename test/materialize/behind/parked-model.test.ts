@@ -1,0 +1,126 @@
+// Views that fail at several blocks which are under way together: whoever is told to have caught up has all of them.
+
+import t from 'tap'
+import { failureOf, ParkedWorld, sourceId, viewOf } from '../../support/materialize/parked-world.ts'
+import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
+import { byTier } from '../../support/tier.ts'
+
+const view = viewOf(1)
+const other = viewOf(2)
+const still = { below: () => 0 } as unknown as SeededRandom
+
+t.test('a view that is parked once more while it is tried is left to the try', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.failing.add(view)
+  await world.import('first')
+  for (const block of ['second', 'third']) await world.import(block)
+  world.failing.clear()
+  const repeat = world.hold('append twin')
+  const caughtUp = world.catchUp(view)
+  await repeat.isReached
+  t.equal(await world.behind.setAside(sourceId, failureOf(view)), true)
+  repeat.release()
+  t.equal(await caughtUp, null)
+  t.same(world.lost, [])
+  t.ok(world.sees(view))
+})
+
+t.test('a view that somebody takes off what is repeated for it has not caught up', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.failing.add(view)
+  for (const block of ['first', 'second']) await world.import(block)
+  world.failing.clear()
+  const repeat = world.hold('append twin')
+  const caughtUp = world.catchUp(view)
+  await repeat.isReached
+  await world.dropView(view)
+  repeat.release()
+  t.equal(await caughtUp, 'parked')
+  t.equal(await world.catchUp(view), null)
+  t.same(world.lost, [])
+})
+
+t.test('what waits for its second try when a view is parked is kept for that one too', async (t) => {
+  const world = await ParkedWorld.open(t, 2, still)
+  world.failing.add(other)
+  // It has failed at the other view, and is kept: that one is parked, and it runs again.
+  const parking = world.hold(`drop ${other}`)
+  const imported = world.import('first')
+  await parking.isReached
+  world.failing.add(view)
+  const parked = world.event('second')
+  parking.release()
+  await Promise.all([imported, parked])
+  world.failing.clear()
+  for (const one of [view, other]) t.equal(await world.catchUp(one), null)
+  t.same(world.lost, [])
+})
+
+t.test('a view that is computed anew is let in once a try of it has ended', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.failing.add(view)
+  for (const block of ['first', 'second']) await world.import(block)
+  world.failing.clear()
+  const repeat = world.hold('append twin')
+  const caughtUp = world.catchUp(view)
+  await repeat.isReached
+  world.behind.onKeptBeyond()
+  const computed = world.behind.noteComputed([{ name: view, source: sourceId }])
+  repeat.release()
+  await Promise.all([computed, caughtUp])
+  t.same(world.states, [])
+  t.ok(world.sees(view), 'blocks pass it')
+  await world.import('third')
+  t.ok(world.taken.get(view)?.has('third'))
+})
+
+t.test('a view whose backlog is given up while it is tried is told as incomplete', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.failing.add(view)
+  for (const block of ['first', 'second']) await world.import(block)
+  world.failing.clear()
+  const repeat = world.hold('append twin')
+  const caughtUp = world.catchUp(view)
+  await repeat.isReached
+  world.behind.onKeptBeyond()
+  repeat.release()
+  t.equal(await caughtUp, 'incomplete')
+  t.same(world.states, [[view, 'incomplete']])
+})
+
+t.test('imports, events, failures and tries beside each other lose nothing in silence', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const roundCount = byTier({ quick: 30, full: 300, soak: 3_000 })
+  for (let round = 0; round < roundCount; round += 1) {
+    const random = new SeededRandom(seed + round)
+    const world = await ParkedWorld.open(t, 3, random)
+    await runBeside(world, random)
+    world.failing.clear()
+    for (let count = 0; world.states.length > 0 && count < 20; count += 1) {
+      for (const number of [1, 2, 3]) await world.catchUp(viewOf(number))
+    }
+    t.same(world.lost, [], `SEED=${seed + round}`)
+    t.same(world.states, [], `SEED=${seed + round}: all have caught up`)
+    t.ok([1, 2, 3].every((number) => world.sees(viewOf(number))))
+    await world.close()
+  }
+})
+
+async function runBeside(world: ParkedWorld, random: SeededRandom): Promise<void> {
+  let left = 40
+  const loop = async (step: (count: number) => Promise<unknown>): Promise<void> => {
+    for (; left > 0; left -= 1) await step(left)
+  }
+  const change = async (): Promise<void> => {
+    const one = viewOf(1 + random.below(2))
+    if (!world.failing.delete(one)) world.failing.add(one)
+    await world.pause(8)
+  }
+  await Promise.all([
+    ...[1, 2, 3].map((lane) => loop((count) => world.import(`import ${lane}.${count}`))),
+    loop((count) => world.event(`event ${count}`)),
+    loop(change),
+    loop(() => world.catchUp(viewOf(1 + random.below(2)))),
+  ])
+}
