@@ -53,7 +53,21 @@ export async function branchQueries(
   if (queries.length === 1) return [{ sql, columns }]
   const branches: BranchQuery[] = []
   for (const query of queries) branches.push({ sql: query, columns: await describe(query) })
+  branches.forEach((branch, index) => {
+    refuseUntyped(branch, index, columns)
+  })
   return branches
+}
+
+/** What is NULL or empty by itself has the type of the others in a UNION ALL, and none in a view of its own. @throws ViewQueryFault */
+function refuseUntyped({ columns }: BranchQuery, index: number, whole: readonly ViewColumn[]): void {
+  const position = columns.findIndex(({ typeText }) => /\bNothing\b/.test(typeText))
+  const { name, typeText } = whole[position] ?? {}
+  if (position < 0) return
+  const type = typeText === undefined || /\bNothing\b/.test(typeText) ? '<type>' : typeText
+  throw new ViewQueryFault(
+    `column '${name ?? position + 1}' of SELECT ${index + 1} has no type by itself; write CAST(… AS ${type})`,
+  )
 }
 
 const remedy = 'make a materialized node of each, with the same datasource'

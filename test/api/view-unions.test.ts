@@ -222,6 +222,26 @@ t.test('a start makes the views of all SELECTs those of the catalog', async (t) 
   )
 })
 
+t.test('what has no type in one SELECT by itself is refused, with what to write', async (t) => {
+  const service = await openTestService(t)
+  const views = new ViewCalls(service)
+  for (const name of ['left', 'right']) await service.create(name, 'id UInt64, s String')
+  const cases = [
+    ['SELECT id, NULL AS n FROM left UNION ALL SELECT id, s FROM right', 1, /CAST\(… AS Nullable\(String\)\)/],
+    ['SELECT id, s AS n FROM left UNION ALL SELECT id, NULL FROM right', 2, /CAST\(… AS Nullable\(String\)\)/],
+    ['SELECT id, [] AS n FROM left UNION ALL SELECT id, [s] FROM right', 1, /CAST\(… AS Array\(String\)\)/],
+    ['SELECT id, [s] AS n FROM left UNION ALL SELECT id, [] FROM right', 2, /CAST\(… AS Array\(String\)\)/],
+  ] as const
+  for (const [index, [sql, select, remedy]] of cases.entries()) {
+    const refused = await views.tryFill(`untyped_${index}`, sql, { datasource: `untyped_rows_${index}` })
+    t.equal(refused.status, 400, refused.text)
+    t.match(refused.text, new RegExp(`column 'n' of SELECT ${select} has no type by itself`))
+    t.match(refused.text, remedy)
+  }
+  const typed = 'SELECT id, CAST(NULL AS Nullable(String)) AS n FROM left UNION ALL SELECT id, s FROM right'
+  await views.fill('typed', typed, { datasource: 'typed_rows' })
+})
+
 t.test('a block passes all views of a node or none, while it is made and dropped', { timeout: 600_000 }, async (t) => {
   const service = await openTestService(t)
   const views = new ViewCalls(service)
