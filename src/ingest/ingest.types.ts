@@ -79,6 +79,8 @@ export interface KeptEventsOfViews {
   keep(keeper: string, dataSourceId: string): Promise<number>
   /** All that is stored of a data source lies before this place. */
   placeNow(dataSourceId: string): number
+  /** Resolves when no block waits for a view that does not take it: that is set aside by then, or is about to be after some time. */
+  untilPassed(dataSourceId: string): Promise<void>
   /** Where the first block that is kept for the keeper from a place on begins; null when there is none. */
   nextPlace(keeper: string, from: number): number | null
   /** The keeper needs nothing before the place any more. */

@@ -11,6 +11,7 @@ import { ApiError, errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
+import { isKept } from './behind/view-reach.ts'
 import type { ViewsBehind } from './behind/views-behind.ts'
 import { EngineViews } from './engine-views.ts'
 import { fillRemedy } from './fill-remedy.ts'
@@ -384,8 +385,12 @@ function changedReport(
   if (view.id === made.old.id) return report
   const remedy = fillRemedy({ pipe: plan.link.pipe, node: { ...plan.node, view }, view }, workspace)
   const text = `rows that its Data Source has were made by the SQL before; to have them made anew of what its source has: ${remedy}`
-  return { ...report, warnings: [text, ...report.warnings] }
+  const isGivenUp = branchesOf(made.old).some(isKept)
+  return { ...report, warnings: [text, ...(isGivenUp ? [givenUp] : []), ...report.warnings] }
 }
+
+const givenUp =
+  'rows that were kept for the Materialized View while it was parked are given up with the SQL before: its Data Source lacks them'
 
 function requestOf({ overridden, link, schema, engine }: TargetDefinition): TargetRequest {
   const { id = createDataSourceId(), name = link.target.name } = overridden ?? {}

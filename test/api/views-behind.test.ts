@@ -46,6 +46,15 @@ t.test('views that fail beside others', async (t) => {
     t.same(await source.faults(13), [])
   })
 
+  await t.test('one for which a block waits is no less behind before it is parked', async (t) => {
+    const source = await open('waiting')
+    t.equal((await source.send([1], 13)).status, 422)
+    t.match((await source.catchUp()).json, { behind: { state: 'parked' } })
+    await source.mend()
+    t.same((await source.catchUp()).json, { behind: null })
+    t.same(await source.faults(1), [])
+  })
+
   await t.test('replayed rows are kept for it', async (t) => {
     const source = await open('replayed')
     await source.park(1)
@@ -155,7 +164,9 @@ t.test('views that fail beside others', async (t) => {
     t.match(await source.behind(), [{ state: 'parked', takes_new_rows: false, blocks: 1 }])
     await source.send([2])
     const sql = 'SELECT id, n FROM eight'
-    t.equal((await service.call('PUT', '/v0/pipes/eight_risky/nodes/eight_risky_view', { body: sql })).status, 200)
+    const edited = await service.call('PUT', '/v0/pipes/eight_risky/nodes/eight_risky_view', { body: sql })
+    t.equal(edited.status, 200, edited.text)
+    t.match(edited.json, { warnings: [{}, { text: /^Rows that were kept for the Materialized View .* are given up/ }] })
     t.match(await source.behind(), [{ state: 'incomplete', takes_new_rows: true }], 'other SQL has not what it lacked')
     t.match((await replace('{"id":3,"n":1}\n{"id":4,"n":1}')).json, { imported_rows: 2 })
     t.same(await source.behind(), [])

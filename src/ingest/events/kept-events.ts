@@ -15,6 +15,9 @@ const loadedBlocksMax = 100
 /** Bytes of them in the log, where they may be packed: what they unpack to is in memory. */
 const loadedBytesMax = 256 * kibibyte
 
+/** A view is set aside at the second failure, and blocks under way beside it may take this long to end. */
+const passMsMax = 15_000
+
 /** By block. */
 type Bodies = ReadonlyMap<string, readonly RecordBody[]>
 
@@ -54,6 +57,13 @@ export class KeptEvents implements KeptEventsOfViews {
   placeNow(dataSourceId: string): Sequence {
     const { sources, nextSequence } = this.#deps
     return sources.find(dataSourceId)?.firstOutstanding ?? nextSequence()
+  }
+
+  async untilPassed(dataSourceId: string): Promise<void> {
+    const events = this.#deps.sources.find(dataSourceId)
+    const first = events?.firstOutstanding ?? null
+    if (events?.status.failure?.kind !== 'view' || first === null) return
+    await events.untilQueryable(first, passMsMax, new AbortController().signal)
   }
 
   nextPlace(keeper: string, from: number): number | null {

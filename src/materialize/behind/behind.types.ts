@@ -12,6 +12,7 @@ import type { KeptImport, KeptImports } from './kept-imports.ts'
 export interface KeptBlocksOfViews {
   keep(viewId: string, dataSourceId: string): Promise<number>
   placeNow(dataSourceId: string): number
+  untilPassed(dataSourceId: string): Promise<void>
   nextPlace(viewId: string, from: number): number | null
   moveTo(viewId: string, place: number): void
   letGo(viewId: string): void

@@ -28,7 +28,16 @@ import { closeMsMax, dropMirror } from './drop-mirror.ts'
 import { ImportKeeper } from './import-keeper.ts'
 import { type Lacking, letIn } from './let-in.ts'
 import { parkView } from './park-view.ts'
-import { type FailedView, failedView, isKept, nothingKept, reachOf, toldOf, viewsBehind } from './view-reach.ts'
+import {
+  type FailedView,
+  failedView,
+  isKept,
+  nothingKept,
+  reachOf,
+  rootsOf,
+  toldOf,
+  viewsBehind,
+} from './view-reach.ts'
 
 export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
@@ -265,7 +274,10 @@ export class ViewsBehind {
   /** Tries the views of a node at once; resolves when that has ended, with one that still lacks blocks: null when none does. */
   async catchUp(view: NodeView): Promise<BehindView | null> {
     let behind: BehindView | null = null
-    for (const { id } of branchesOf(view)) {
+    for (const { id, sourceId } of branchesOf(view)) {
+      // A block may wait for the view, which is no less behind until it is parked.
+      for (const root of rootsOf({ sourceId }, this.#deps.catalog.listPipes()))
+        await this.#deps.kept().untilPassed(root)
       // One that is under way may have failed at what was mended since.
       await this.#running.get(id)?.ended
       await this.#try(id)

@@ -388,6 +388,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     keptEvents: {
       keep: async () => 1,
       placeNow: () => 1,
+      untilPassed: async () => undefined,
       nextPlace: () => null,
       moveTo() {},
       letGo() {},

@@ -79,7 +79,7 @@ export class ParkedWorld {
     const events = new KeptEvents({
       kept: this.#kept,
       // No more is read of it.
-      sources: { find: () => ({ firstOutstanding: this.#outstanding }) } as never,
+      sources: { find: () => ({ firstOutstanding: this.#outstanding, status: { failure: null } }) } as never,
       blocks: { repeat: ({ block, table }) => this.#insert(table, block.blockId) },
       load: async (sequences) => sequences.map(() => ({}) as never),
       nextSequence: () => toSequence(this.#sequence + 1),
