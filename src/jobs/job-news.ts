@@ -9,7 +9,7 @@ type Tell = (job: Job) => void
 interface NewsOptions {
   /** The shortest time between two tellings of one job. */
   readonly intervalMs: number
-  /** Watches of all jobs at once. */
+  /** Watches of all callers at once. Those of the service itself are not counted. */
   readonly watchesMax: number
   /** Those of one caller. */
   readonly watchesPerCallerMax: number
@@ -41,7 +41,7 @@ export class JobNews {
 
   /** Tells of the job at once and from now on, to its end. @throws JOB_WATCHES_TOO_MANY, JOB_WATCHES_OF_TOKEN_TOO_MANY (429) */
   watch(job: Job, tell: Tell, watcherId?: string): () => void {
-    this.#refuseTooMany(watcherId)
+    if (watcherId !== undefined) this.#refuseTooMany(watcherId)
     if (isFinal(job.status)) {
       tell(job)
       return () => undefined
@@ -101,16 +101,16 @@ export class JobNews {
     if (tells.delete(tell)) this.#count(watcherId, -1)
   }
 
-  #refuseTooMany(watcherId: string | undefined): void {
+  #refuseTooMany(watcherId: string): void {
     const { watchesMax, watchesPerCallerMax: ownMax } = this.#options
     if (this.#watchCount >= watchesMax) throw errors.JOB_WATCHES_TOO_MANY({ watchesMax, retryAfterSeconds })
-    if (watcherId === undefined || (this.#countsByCaller.get(watcherId) ?? 0) < ownMax) return
+    if ((this.#countsByCaller.get(watcherId) ?? 0) < ownMax) return
     throw errors.JOB_WATCHES_OF_TOKEN_TOO_MANY({ watchesMax: ownMax, retryAfterSeconds })
   }
 
   #count(watcherId: string | undefined, change: 1 | -1): void {
-    this.#watchCount += change
     if (watcherId === undefined) return
+    this.#watchCount += change
     const count = (this.#countsByCaller.get(watcherId) ?? 0) + change
     if (count === 0) this.#countsByCaller.delete(watcherId)
     else this.#countsByCaller.set(watcherId, count)

@@ -33,8 +33,9 @@ export interface Jobs {
    * Calls `tell` with the job as it is now and whenever it has changed, once a second at most, and at its end; gives what ends
    * the watch.
    *
-   * @param watcherId of the caller who watches, who has a share of all watches; undefined for the service itself.
-   * @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY (429).
+   * @param watcherId of the caller who watches, who has a share of all watches; undefined for the service itself, which takes none of
+   *   the watches of callers.
+   * @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY, JOB_WATCHES_OF_TOKEN_TOO_MANY (429).
    */
   watch(id: string, tell: (job: Job) => void, watcherId?: string): () => void
   /** Ends what works where it is; what can go on goes on at the next start. */

@@ -20,6 +20,7 @@ import { cascadeFrom } from '../materialize/view-graph.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { Settings } from '../storage/settings.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
+import { JobEnds } from './job-ends.ts'
 import { ProcessLives } from './process-lives.ts'
 import { processIdOf, ReceiptSeal, type SealedPlace } from './receipt-seal.ts'
 
@@ -49,8 +50,6 @@ interface WaitBound extends ReceiptWaiter {
   readonly timeMaxMs: number
 }
 
-const underWay: ReadonlySet<Job['status']> = new Set(['waiting', 'working', 'cancelling'])
-
 /** Of an import that is yet to make its data source: until then no query reads it. */
 const unknownDataSource = parseDataSourceId(`t_${'0'.repeat(32)}`)
 
@@ -73,6 +72,7 @@ export async function openReceipts(options: ReceiptOptions, deps: ReceiptDeps): 
 export class Receipts {
   readonly #options: ReceiptOptions
   readonly #deps: Omit<ReceiptDeps, 'settings'> & { readonly lives: ProcessLives }
+  readonly #jobEnds: JobEnds
   readonly #own: ReceiptSeal
   /** Of earlier processes. */
   readonly #others = new Map<string, ReceiptSeal>()
@@ -82,6 +82,7 @@ export class Receipts {
   constructor(options: ReceiptOptions, deps: Omit<ReceiptDeps, 'settings'> & { readonly lives: ProcessLives }) {
     this.#options = options
     this.#deps = deps
+    this.#jobEnds = new JobEnds(deps.jobs)
     this.#own = new ReceiptSeal(deps.lives.secret, deps.lives.processId)
   }
 
@@ -169,31 +170,11 @@ export class Receipts {
   }
 
   async #untilEnded({ id }: Job, bound: WaitBound): Promise<void> {
-    const hasEnded = (): boolean => !underWay.has(this.#deps.jobs.find(id)?.status ?? 'done')
-    if (hasEnded()) return
-    const isOver = await this.#asOneOfFew(bound, () => this.#watchEnd(id, bound))
+    if (this.#jobEnds.hasEnded(id)) return
+    const isOver = await this.#asOneOfFew(bound, () => this.#jobEnds.until(id, bound))
     if (isOver) return
     bound.signal.throwIfAborted()
     throw this.#late('its import has not ended')
-  }
-
-  /** Resolves with false when the time is over first, or whoever waits has left. */
-  #watchEnd(id: string, { timeMaxMs, signal }: WaitBound): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (isOver: boolean): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', leave)
-        // The first call comes while the watch begins.
-        setImmediate(() => stop())
-        resolve(isOver)
-      }
-      const leave = (): void => end(false)
-      const timer = setTimeout(leave, timeMaxMs)
-      signal.addEventListener('abort', leave)
-      const stop = this.#deps.jobs.watch(id, ({ status }) => {
-        if (!underWay.has(status)) end(true)
-      })
-    })
   }
 
   async #untilStored({ dataSourceId, place }: SealedPlace, bound: WaitBound): Promise<void> {

@@ -7,7 +7,7 @@ import { openService } from '../../src/service.ts'
 import { errorOf } from '../support/api/pipe-service.ts'
 import { type Answer, openTestService, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
-import { openUrlService } from '../support/imports/url-imports.ts'
+import { jobIdOf, openUrlService } from '../support/imports/url-imports.ts'
 import { answerFile } from '../support/remote-server.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
@@ -260,6 +260,34 @@ t.test('queries with receipts', async (t) => {
     t.equal((await count('risky_rows', parked)).text, '3\n')
     t.equal((await count('risky_rows', receiptOf(imported))).text, '3\n')
   })
+})
+
+t.test('more readers wait for one import than requests may follow jobs', async (t) => {
+  const { service, files, start } = await openUrlService(t, {
+    ...{ receiptWaitMaxMs: 300_000, receiptWaitsMax: 5_000, connectionsMax: 2_000, connectionsPerAddressMax: 2_000 },
+  })
+  await service.create('fetched', 'n UInt32')
+  const waiting: (() => void)[] = []
+  const file = answerFile({ content: Buffer.from('{"n":1}\n{"n":2}\n') })
+  files.set('/rows.ndjson', (request, response) => void waiting.push(() => file(request, response)))
+  const started = await start({ mode: 'append', name: 'fetched' }, '/rows.ndjson')
+  const receipt = receiptOf(started)
+  const readers = Array.from({ length: 1_020 }, () =>
+    service.call('GET', `/v0/datasources/fetched/freshness?wait_until=${receipt}`),
+  )
+  const query = service.call('POST', '/v0/sql', {
+    body: 'SELECT count() FROM fetched FORMAT TSV',
+    headers: { 'x-millrace-receipt': receipt },
+  })
+  t.equal(await service.sql('SELECT 1 FORMAT TSV'), '1\n')
+  // Those who follow jobs find their places all the same.
+  const followed = service.call('GET', `/v0/jobs/${jobIdOf(started)}?progress=true`)
+  files.set('/rows.ndjson', file)
+  for (const answer of waiting) answer()
+  const answers = await Promise.all(readers)
+  t.same([...new Set(answers.map(({ status, text }) => (status === 200 ? '' : `${status} ${text}`)))], [''])
+  t.equal((await query).text, '2\n')
+  t.equal((await followed).status, 200)
 })
 
 t.test('queries whose rows come too late', async (t) => {

@@ -59,17 +59,18 @@ t.test('the last change of an interval is told when it is over', async (t) => {
 t.test('a watch that has ended is told nothing, and makes room for another', async (t) => {
   const news = new JobNews({ intervalMs: 0, watchesMax: 2, watchesPerCallerMax: 2 }, () => undefined)
   const told: unknown[] = []
-  const unwatch = news.watch(jobWith('working', 0), ({ details }) => told.push(details['rows']))
-  news.watch(jobWith('working', 0), () => undefined)
-  t.throws(() => news.watch(jobWith('working', 0), () => undefined), { code: 'JOB_WATCHES_TOO_MANY', status: 429 })
+  const watch = (tell = (_job: Job): void => undefined) => news.watch(jobWith('working', 0), tell, 'a')
+  const unwatch = watch(({ details }) => told.push(details['rows']))
+  watch()
+  t.throws(() => watch(), { code: 'JOB_WATCHES_TOO_MANY', status: 429 })
   unwatch()
   unwatch()
-  news.watch(jobWith('working', 0), () => undefined)
-  t.throws(() => news.watch(jobWith('working', 0), () => undefined), { code: 'JOB_WATCHES_TOO_MANY' })
+  watch()
+  t.throws(() => watch(), { code: 'JOB_WATCHES_TOO_MANY' })
   news.changed(jobWith('working', 1))
   t.same(told, [0])
   news.changed(jobWith('done', 2))
-  news.watch(jobWith('working', 0), () => undefined)
+  watch()
   news.close()
 })
 
@@ -104,9 +105,30 @@ t.test('a caller has a share of the watches', async (t) => {
   unwatch()
   news.watch(job, () => undefined, 'a')
   t.throws(() => news.watch(job, () => undefined, 'a'), refused)
-  news.watch(job, () => undefined)
+  news.watch(job, () => undefined, 'c')
   t.throws(() => news.watch(job, () => undefined, 'c'), { code: 'JOB_WATCHES_TOO_MANY' })
   news.changed(jobWith('done', 1))
   news.watch(job, () => undefined, 'a')
+  news.close()
+})
+
+t.test('watches of the service itself take none of those of callers, and are refused never', async (t) => {
+  const news = new JobNews({ intervalMs: 0, watchesMax: 1, watchesPerCallerMax: 1 }, () => undefined)
+  const told: unknown[] = []
+  const own = [0, 1, 2].map((index) =>
+    news.watch(jobWith('working', 0), ({ status }) => {
+      told.push([index, status])
+    }),
+  )
+  news.watch(jobWith('working', 0), () => undefined, 'a')
+  news.watch(jobWith('working', 0), () => undefined)
+  own[0]?.()
+  t.throws(() => news.watch(jobWith('working', 0), () => undefined, 'b'), { code: 'JOB_WATCHES_TOO_MANY' })
+  told.length = 0
+  news.changed(jobWith('done', 1))
+  t.same(told, [
+    [1, 'done'],
+    [2, 'done'],
+  ])
   news.close()
 })

@@ -162,7 +162,6 @@ t.test('the receipt of an import that runs as a job is for its end, however that
     jobs.set('cancelling', id)
     jobs.set(status, id)
     await waiting
-    await new Promise<void>((resolve) => setImmediate(resolve))
     t.equal(jobs.watchCount, 0, 'nobody watches it any more')
     jobs.forget()
     await until(text)
@@ -177,6 +176,5 @@ t.test('an import that takes too long is told so, and whoever leaves ends the wa
   const waiting = until(text, controller.signal)
   controller.abort(new Error('the client has left'))
   await t.rejects(waiting, /the client has left/)
-  await new Promise<void>((resolve) => setImmediate(resolve))
   t.equal(jobs.watchCount, 0)
 })
