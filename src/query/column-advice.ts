@@ -11,6 +11,8 @@ type Advised = Pick<CompiledQuery, 'sql' | 'ownColumns' | 'placeOf'>
 
 /** Columns that are looked at. */
 const columnsMax = 10_000
+/** A longer name is near to none, and a regular expression of it may be too large. */
+const nameCharsMax = 500
 
 /**
  * Advice about the engine's message, as the engine wrote it, for the author of the text; undefined when there is none.
@@ -27,7 +29,7 @@ export function adviceFor(message: string, plan: Advised): string | undefined {
     .exec(message)
     ?.slice(1)
     .find((found) => found !== undefined)
-  if (name === undefined) return undefined
+  if (name === undefined || name.length > nameCharsMax) return undefined
   // What stood in double quotes may stand in backquotes by now.
   const at = Math.max(plan.sql.indexOf(`"${name}"`), plan.sql.indexOf(`\`${name}\``))
   const isQuoted = at >= 0

@@ -68,8 +68,12 @@ function withSyntaxPlace(message: string, { plan, prefix, position }: SyntaxPlac
   return message.replace(position[0], `failed at ${placeText(plan.placeOf(byteOffset))}`)
 }
 
+/** A regular expression of a longer name may be too large for a search; a reader finds such a name without its place. */
+const nameCharsMax = 500
+
 /** Where a name stands, if all of its places are in one text: then the first of them. */
 function placeOfName(name: string, { sql, placeOf }: Placed): SourcePlace | undefined {
+  if (name.length > nameCharsMax) return undefined
   const quotable = name.split('.').map(escaped).join('`?\\.`?')
   const pattern = new RegExp(`(?<![\\w.\`])\`?${quotable}\`?(?![\\w\`])`, 'g')
   const places = [...sql.matchAll(pattern)]

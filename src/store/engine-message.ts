@@ -45,8 +45,12 @@ export function withoutInternals(message: string): string {
   return inPlainWords(plain.replace(doubleStop, '.').replaceAll(inner, ''))
 }
 
+/** The engine has no function with a longer name. */
+const functionCharsMax = 200
+
 /** Where the message does not tell by itself in which function it was. */
 function functionOf(message: string, name: string): string {
+  if (name.length > functionCharsMax) return ''
   const isTold = name === '' || name.startsWith('_') || new RegExp(`\\b${name}\\b`).test(message)
   return isTold ? '' : `, in function '${name}'`
 }

@@ -33,6 +33,8 @@ t.test('a name that the engine does not know is told with its place', async (t) 
   t.equal(withPlace(unknown('id'), plan('SELECT id FROM top')), unknown('id'), 'it stands in several texts')
   t.equal(withPlace(unknown('absent'), plan('SELECT 1')), unknown('absent'))
   t.equal(withPlace('No name here', plan('SELECT 1')), 'No name here')
+  const long = 'x'.repeat(40_000)
+  t.equal(withPlace(unknown(long), plan(`SELECT ${long}`)), unknown(long), 'a name that is too long is told as it is')
 
   const absent = (name: string) =>
     `Identifier '${name}' cannot be resolved from table with name e. (UNKNOWN_IDENTIFIER)`
