@@ -89,6 +89,16 @@ t.test('what can be known at once is answered at once, and makes no job', async 
   t.equal(server.requests.length, 0, 'no server was asked for anything')
 })
 
+t.test('a body without a length that has nothing in it is no rows beside a URL', async (t) => {
+  const { service, server, files } = await openUrlService(t)
+  files.set('/rows.csv', answerFile({ content: csvOf(rows) }))
+  const url = encodeURIComponent(`${server.origin}/rows.csv`)
+  const body = new ReadableStream({ start: (controller) => controller.close() })
+  const path = `/v0/datasources?name=empty&schema=${encodeURIComponent(testSchema)}&url=${url}`
+  t.match(await untilEnded(service, jobIdOf(await service.call('POST', path, { body }))), { status: 'done' })
+  t.equal(await service.count('empty'), 100)
+})
+
 t.test('as many imports wait as may', async (t) => {
   const { service, files, start } = await openUrlService(t, { urlImportsMax: 1, jobsWaitingMax: 1 })
   files.set('/never.csv', () => {})

@@ -25,7 +25,7 @@ export async function importByUrl(
   { request, reply, order: sent, rows }: UrlExchange,
   { receipts, urlImports }: Pick<HttpDeps, 'receipts' | 'urlImports'>,
 ): Promise<FastifyReply> {
-  if (rows !== null) {
+  if (rows !== null && !(await isEmpty(rows))) {
     throw errors.REQUEST_INVALID({ reason: 'there are rows beside the parameter "url"; send one of them' })
   }
   const { urls, isDry, hasProgress: _, connectorSettings: __, debug: ___, ...order } = sent
@@ -41,6 +41,12 @@ export async function importByUrl(
   })
   reply.header(receiptHeader, receipts.textOfJob(job))
   return sendJson(reply, 200, { ...jobAnswer(job, { caller, baseUrl: baseUrlOf(request) }), import_id: job.id })
+}
+
+/** Whether a body without a length, or a file of a form, has nothing in it. */
+async function isEmpty({ body }: ImportSource): Promise<boolean> {
+  const { bytes, isWhole } = await body.beginning(1)
+  return isWhole && bytes.length === 0
 }
 
 /** Asked for now, as the token may be gone when the job runs. */
