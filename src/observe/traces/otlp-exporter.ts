@@ -1,8 +1,11 @@
 // Spans as OpenTelemetry's own exporter sends them, OTLP over HTTP in JSON. Requests only queue plain records; what the exporter
 // wants is made of a batch of them at a time.
 
+import { Agent } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
 import { hostname } from 'node:os'
 import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { within } from '../../shared/within.ts'
 import type { InnerSpan, RequestSpan, SpanExporter } from './span.types.ts'
 import { newSpanId } from './trace-context.ts'
 
@@ -11,12 +14,14 @@ export interface OtlpOptions {
   readonly tracesUrl: string
   /** `name=value` of further headers, separated by commas; undefined for none. */
   readonly tracesHeaders: string | undefined
+  /** How long one sending may take; 10 seconds when absent. */
+  readonly sendTimeMaxMs?: number
 }
 
 type ReadableSpan = Parameters<OTLPTraceExporter['export']>[0][number]
 type Time = ReadableSpan['startTime']
 
-const sendTimeMaxMs = 10_000
+const sendTimeMaxMsDefault = 10_000
 // As OpenTelemetry numbers them (SpanKind, SpanStatusCode, TraceFlags, ExportResultCode).
 const kinds = { internal: 0, server: 1 } as const
 const statuses = { unset: 0, error: 2 } as const
@@ -24,17 +29,35 @@ const sampledFlag = 1
 const succeeded = 0
 
 /** Loads the exporter, which is not loaded where no traces are sent: it takes a quarter of a second and 15 MB. */
-export async function openOtlpExporter({ tracesUrl, tracesHeaders = '' }: OtlpOptions): Promise<SpanExporter> {
+export async function openOtlpExporter(options: OtlpOptions): Promise<SpanExporter> {
+  const { tracesUrl, tracesHeaders = '', sendTimeMaxMs = sendTimeMaxMsDefault } = options
   const { OTLPTraceExporter: Exporter } = await import('@opentelemetry/exporter-trace-otlp-http')
-  const exporter = new Exporter({ url: tracesUrl, headers: headersOf(tracesHeaders), timeoutMillis: sendTimeMaxMs })
+  const agent =
+    new URL(tracesUrl).protocol === 'https:' ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true })
+  const exporter = new Exporter({
+    ...{ url: tracesUrl, headers: headersOf(tracesHeaders) },
+    ...{ timeoutMillis: sendTimeMaxMs, httpAgentOptions: () => agent },
+  })
   const resource = { attributes: { 'service.name': 'millrace', 'host.name': hostname() } }
   return {
-    send: (spans) =>
-      new Promise((resolve) => {
+    send: async (spans) => {
+      let hasArrived = false
+      const sent = new Promise<void>((resolve) => {
         const readable = spans.flatMap((span) => readableSpans(span, resource))
-        exporter.export(readable, ({ code }) => resolve(code === succeeded))
-      }),
-    close: () => exporter.shutdown(),
+        exporter.export(readable, ({ code }) => {
+          hasArrived = code === succeeded
+          resolve()
+        })
+      })
+      // The exporter's own time begins anew with every byte that it is sent. Without its connections it ends, and the next sending
+      // opens another.
+      if (!(await within(sendTimeMaxMs, sent))) agent.destroy()
+      return hasArrived
+    },
+    close: async () => {
+      agent.destroy()
+      await exporter.shutdown()
+    },
   }
 }
 
