@@ -141,6 +141,16 @@ t.test('thousands of tiny chunks are refused, and a few are not', async (t) => {
   }
 })
 
+t.test(
+  'a body whose client has left before it is read is cut, also where its stream looks as if it had ended',
+  async (t) => {
+    // As a request of HTTP/2 is then.
+    const source = Object.assign(Readable.from([Buffer.from('half of it')]), { aborted: true })
+    const body = new ArrivingBody(source, { idleMsMax: 0, bodyRateMin: 0, bodyRateWindowMs: 1, onFirstRead: () => {} })
+    await t.rejects(readWhole(body, { headers: {}, bytesMax: 100, onBytes: () => {} }), { code: 'BODY_CUT' })
+  },
+)
+
 t.test('an import in hundreds of thousands of tiny chunks is refused, and one in large ones is not', async (t) => {
   const read = async (count: number, size: number) => {
     const source = Readable.from(Array.from({ length: count }, () => Buffer.alloc(size, 'a')))

@@ -40,7 +40,8 @@ interface BodyReader {
  * only while we wait for bytes. Read it once, by `stream` or `readWhole`.
  */
 export class ArrivingBody implements Brakable {
-  readonly #source: Readable
+  /** Of HTTP, which has `aborted`. */
+  readonly #source: Readable & { readonly aborted?: boolean }
   readonly #options: ArrivingBodyOptions
   readonly #isWatched: boolean
   #reader: BodyReader | null = null
@@ -121,7 +122,8 @@ export class ArrivingBody implements Brakable {
     this.#source.on('end', this.#onEnd)
     this.#source.on('error', this.#onCut)
     this.#source.on('close', this.#onCut)
-    if (this.#source.destroyed) this.#onCut()
+    // Of HTTP/2, one whose client has left is not destroyed, and looks as if it had ended.
+    if (this.#source.destroyed || this.#source.aborted) this.#onCut()
   }
 
   /** Whether all of its bytes have come, where its headers say how many they are. */

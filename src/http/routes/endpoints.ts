@@ -66,7 +66,9 @@ function takeIn(control: Pick<ClusterControl, 'take'>, pipe: ControlledPipe, rep
   if (taken === null) return undefined
   if (taken instanceof ApiError) throw taken
   const { raw } = reply
-  raw.once('close', () => taken.leave(raw.writableEnded ? raw.statusCode : null))
+  // Its client may have left before its turn came, and nothing would tell so again.
+  if (raw.destroyed) taken.leave(null)
+  else raw.once('close', () => taken.leave(raw.writableEnded ? raw.statusCode : null))
   return taken
 }
 

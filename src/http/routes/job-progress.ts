@@ -31,7 +31,9 @@ export class JobProgress {
       unwatch()
       this.#open.delete(lines)
     })
-    abortSignal(reply).addEventListener('abort', () => lines.stream.destroy())
+    const signal = abortSignal(reply)
+    if (signal.aborted) lines.stream.destroy()
+    signal.addEventListener('abort', () => lines.stream.destroy())
     return reply.code(200).header('content-type', 'application/x-ndjson').send(lines.stream)
   }
 

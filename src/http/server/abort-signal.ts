@@ -15,7 +15,9 @@ function signalOf({ raw }: FastifyReply, reason: unknown): AbortSignal {
   const controller = new AbortController()
   if (raw.destroyed) controller.abort(reason)
   raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort(reason)
+    // Node ends an HTTP/2 stream that its client resets, which is then as if all of it were written: that the service has ended
+    // its answer, `writableEnded` alone tells.
+    if (!raw.writableEnded || !raw.writableFinished) controller.abort(reason)
   })
   return controller.signal
 }

@@ -120,7 +120,9 @@ export class Http2Sessions {
       if (connectionIdleMsMax > 0) stream.setTimeout(connectionIdleMsMax, () => giveUpReader(stream))
       stream.once('close', () => {
         streams.delete(stream)
-        if (stream.rstCode === constants.NGHTTP2_NO_ERROR || !resets.add() || session.destroyed) return
+        // Some clients leave with NO_ERROR, which is also how a stream ends by itself.
+        const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR
+        if (!isReset || !resets.add() || session.destroyed) return
         this.#deps.logger.warn(
           { resetsMax, resetsWindowMs },
           'An HTTP/2 session is closed: it reset too many requests.',
@@ -136,6 +138,7 @@ export class Http2Sessions {
   #take(request: Http2ServerRequest, response: Http2ServerResponse): void {
     const { headers, stream } = request
     headers.host ??= headers[':authority']
+    // Node has no such property of it, and whoever comes when its client has left is told by it: 'close' has been by then.
     Object.defineProperty(response, 'destroyed', { get: () => stream.destroyed })
     // A body without a length, which is what this header says of one of HTTP/1.1.
     if (headers['content-length'] === undefined && !stream.endAfterHeaders) headers['transfer-encoding'] = 'chunked'
