@@ -6,9 +6,7 @@
  * row filters that were put into it. What it suggests stands behind that.
  */
 const rewritten =
-  /(?:[.:] In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(\. Maybe you meant: \[[^\]]*\])?(?:: Note: [^.]*\. [^.?]*\?)?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
-/** It repeats a lambda before its message. */
-const rewrittenLambda = /\bLambda [\s\S]* -> [\s\S]*(?= expect \d+ arguments)/
+  /(?:[.:] In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(\. Maybe you meant: \[[^\]]{0,2000}\])?(?:: Note: [^.]*\. [^.?]*\?)?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
 /** And all that follows a syntax error; the token that it could not read stands in brackets. */
 const unread =
   /(failed at position \d+ \(([\s\S]*?)\)(?: \(line \d+, col \d+\))?): [\s\S]*?\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
@@ -27,7 +25,7 @@ const inner = /\b__table\d+\./g
 
 /** What a table has, the columns of the engine's own among it. */
 const available = /,? available columns:(?: '[^']*')+/
-const suggestions = /\.? ?\b[Mm]aybe you meant: (?:\[([^\]]*)\]|((?:'[^']*'(?:, ?| or )?)+))\??/g
+const suggestions = /\.? ?\b[Mm]aybe you meant: (?:\[([^\]]{0,2000})\]|((?:'[^']*'(?:, ?| or )?)+))\??/g
 /** The engine's own columns, and what statements of ours call theirs. */
 const ownName = /'_[^']*'|'[^']*\._[^']*'|'dummy[^']*'|'system\.[^']*'|'ws_\d+[^']*'/
 
@@ -39,10 +37,26 @@ export function isOwnText(message: string): boolean {
 /** The engine's message without the statement around the caller's text and what the engine has beside the caller's columns. */
 export function withoutInternals(message: string): string {
   if (isOwnText(message)) return message
-  const told = message.replace(unread, '$1: $2').replace(rewrittenLambda, 'A lambda').replace(rewritten, '$1')
+  const told = withoutLambda(message.replace(unread, '$1: $2')).replace(rewritten, '$1')
   const placed = told.replace(executing, (step: string, name: string) => functionOf(told.replace(step, ''), name))
   const plain = placed.replace(available, '').replaceAll(suggestions, withoutOwn)
   return inPlainWords(plain.replace(doubleStop, '.').replaceAll(inner, ''))
+}
+
+/** It repeats a lambda before its message. Found by hand, as a search tries each `->` from each `Lambda`, and a caller may write many. */
+function withoutLambda(message: string): string {
+  const start = message.search(/\bLambda /)
+  const end = start < 0 ? -1 : lastPlace(message, ' expect ', (rest) => /^ expect \d+ arguments/.test(rest))
+  const arrow = end < 0 ? -1 : message.indexOf(' -> ', start + 'Lambda '.length)
+  return arrow < 0 || arrow + ' -> '.length > end ? message : `${message.slice(0, start)}A lambda${message.slice(end)}`
+}
+
+/** Where a text stands last, of those places that `isIt` says yes to by what begins there; -1 for nowhere. */
+function lastPlace(message: string, text: string, isIt: (rest: string) => boolean): number {
+  for (let at = message.lastIndexOf(text); at >= 0; at = at === 0 ? -1 : message.lastIndexOf(text, at - 1)) {
+    if (isIt(message.slice(at, at + 100))) return at
+  }
+  return -1
 }
 
 /** The engine has no function with a longer name. */
@@ -61,7 +75,7 @@ const obscure: readonly (readonly [said: RegExp, told: string])[] = [
     /^ARRAY JOIN [\s\S]* requires expression ([\s\S]*) with Array or Map type\. Actual: /,
     'ARRAY JOIN takes an Array or a Map, and $1 is ',
   ],
-  [/^JOIN {2}[\s\S]*?((?:[A-Z]+ )*JOIN \.\.\. )/, '$1'],
+  [/^JOIN {2}[\s\S]*?((?:[A-Z]{1,12} ){0,6}JOIN \.\.\. )/, '$1'],
   // The column that was found may be one that the engine made out of a condition.
   [
     /^JOIN with 'Join' table engine should be performed by storage keys \[([^\]]*)\], but column '[\s\S]*' was found/,
@@ -136,22 +150,48 @@ function thrownText(text: string): string | null {
   return end === -1 || isInView ? null : `${said.slice(0, end)}. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)`
 }
 
+// The message quotes values of callers, of any length: no search may read on from each of its characters.
 function cleanText(text: string): string {
-  return (
-    text
-      .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
-      .replaceAll(/ ?\(version [^()]*\)/g, '')
-      .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
-      .replaceAll(/\s*INTO OUTFILE '[^']*'/g, '')
-      .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
-      .replaceAll(/`?\bws_0001`?\./g, '')
-      // The engine's own id of a table, behind ours.
-      .replaceAll(/(\b[tv]_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
-      // The query by which the engine tries a DEFAULT is none that the caller knows.
-      .replaceAll(/ in scope SELECT .* FROM dummy\.dummy\b/gs, '')
-      .replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1')
-      .replace(/(?:\.? ?(\([A-Z][A-Z0-9_]+\))\.?)(?:\s*\1\.?)*\s*$/, '. $1')
-      .replace(/\.\. \(/, '. (')
-      .trim()
-  )
+  const plain = text
+    .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
+    .replaceAll(/ ?\(version [^()]*\)/g, '')
+    .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
+    .replaceAll(/(?<!\s)\s*INTO OUTFILE '[^']*'/g, '')
+    .replaceAll(/(?<![^\s'"`()])[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`()]*/g, (word) =>
+      word.replace(ownFile, 'a file of the service'),
+    )
+    .replaceAll(/`?\bws_0001`?\./g, '')
+    // The engine's own id of a table, behind ours.
+    .replaceAll(/(\b[tv]_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
+  return withNameOnce(withoutTrial(plain).replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1'))
+    .replace(/\.\. \(/, '. (')
+    .trim()
+}
+
+const ownFile = /(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/
+
+/** The query by which the engine tries a DEFAULT is none that the caller knows. */
+function withoutTrial(message: string): string {
+  const begin = ' in scope SELECT '
+  const end = ' FROM dummy.dummy'
+  const start = message.indexOf(begin)
+  const last = start < 0 ? -1 : lastPlace(message, end, (rest) => !/^\w/.test(rest.slice(end.length)))
+  // The text between may be empty, and the blank before FROM is not the one behind SELECT.
+  return last < start + begin.length ? message : `${message.slice(0, start)}${message.slice(last + end.length)}`
+}
+
+/** With the error's name, which the engine may write several times behind one another, once at the end. */
+function withNameOnce(message: string): string {
+  const [, name] = /(\([A-Z][A-Z0-9_]+\))\.?\s*$/.exec(message) ?? []
+  if (name === undefined) return message
+  let before = message
+  for (;;) {
+    const trimmed = before.trimEnd()
+    const bare = trimmed.endsWith('.') ? trimmed.slice(0, -1) : trimmed
+    const named: string = bare.endsWith(name) ? bare : trimmed
+    if (!named.endsWith(name)) break
+    before = named.slice(0, -name.length)
+  }
+  const told = before.endsWith(' ') ? before.slice(0, -1) : before
+  return `${told.endsWith('.') ? told.slice(0, -1) : told}. ${name}`
 }

@@ -6,6 +6,7 @@ import { withoutQuoted } from '../../src/observe/quoted-rows.ts'
 import { secretNameSource } from '../../src/observe/secret-names.ts'
 import { ServiceRecorder } from '../../src/service-rows/service-recorder.ts'
 import { beginningOf } from '../../src/shared/beginning-of.ts'
+import { cleanMessage, withoutInternals } from '../../src/store/engine-message.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 
@@ -106,6 +107,10 @@ t.test('a text that is ten times as long takes not much more than ten times as l
     ['cleanValue', '\\', (text) => secrets.cleanValue(`${text}%`)],
     ['withoutTokens', '-eyJaaaa', withoutTokens],
     ['withoutQuoted', "\\'", withoutQuoted],
+    ['cleanMessage', ' ', (text) => cleanMessage(`Code: 6. DB::Exception: '${text}x'. (A_B)`)],
+    ['cleanMessage', '/', (text) => cleanMessage(`Code: 6. DB::Exception: '${text}x'. (A_B)`)],
+    ['cleanMessage', '(A_B).', (text) => cleanMessage(`Code: 6. DB::Exception: ${text}x. (A_B)`)],
+    ['withoutInternals', 'Lambda -> ', (text) => withoutInternals(`'${text}'. (A_B)`)],
     ['a request', 'a', (text) => recorder.request(requestOf(text))],
   ]
   for (const [name, piece, work] of works) {
