@@ -35,7 +35,11 @@ await views.send('hidden', [{ k: 6 }])
 await service.untilStored('hidden')
 const population = '/v0/pipes/filling/nodes/filling_view/population'
 const blind = await tokenOf('blind', ['PIPES:CREATE', 'DATASOURCES:APPEND:target', 'DATASOURCES:APPEND:hidden'])
-const reader = await tokenOf('reader', ['PIPES:CREATE', 'DATASOURCES:APPEND:target', 'DATASOURCES:READ:target'])
+const copier = await tokenOf('copier', ['PIPES:CREATE', 'DATASOURCES:APPEND:target', 'DATASOURCES:READ:hidden'])
+const reader = await tokenOf('reader', [
+  ...['PIPES:CREATE', 'DATASOURCES:APPEND:target'],
+  ...['DATASOURCES:READ:target', 'DATASOURCES:READ:hidden'],
+])
 
 t.test('an analysis and a misfit tell the definition of a target to its readers alone', async (t) => {
   await service.call('POST', '/v0/pipes?name=plain', { body: 'SELECT 1 AS one' })
@@ -70,11 +74,11 @@ t.test('an analysis and a misfit tell the definition of a target to its readers 
 })
 
 t.test('a populate tells what its source and its target have to who may read them alone', async (t) => {
-  const asked = await service.call('POST', population, { token: blind })
+  const asked = await service.call('POST', population, { token: copier })
   t.equal(asked.status, 200, asked.text)
   t.notMatch(asked.text, /has rows already/)
   const id = jobIdOf(asked)
-  const own = await endedJob(service, id, { token: blind })
+  const own = await endedJob(service, id, { token: copier })
   t.match(own, { status: 'done', queries: [{ status: 'done' }], progress_percentage: 100 })
   t.equal(own.queries?.length, 1)
   t.notMatch(JSON.stringify(own), /rows_total|has rows already/)
@@ -91,4 +95,12 @@ t.test('who may not read the source is told so by the name of the node', async (
   t.equal(status, 403)
   t.match(text, /filling_view/)
   t.notMatch(text, /\bt_[0-9a-f]{8}/)
+  const refused = await service.call('POST', population, { token: blind })
+  t.equal(refused.status, 403)
+  t.notMatch(refused.text, /\bt_[0-9a-f]{8}/)
+})
+    t.equal(status, 403)
+    t.match(text, /filling_view/)
+    t.notMatch(text, /\bt_[0-9a-f]{8}/)
+  }
 })
