@@ -99,8 +99,3 @@ t.test('who may not read the source is told so by the name of the node', async (
   t.equal(refused.status, 403)
   t.notMatch(refused.text, /\bt_[0-9a-f]{8}/)
 })
-    t.equal(status, 403)
-    t.match(text, /filling_view/)
-    t.notMatch(text, /\bt_[0-9a-f]{8}/)
-  }
-})
