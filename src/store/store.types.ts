@@ -315,7 +315,7 @@ export interface AppendKeeper {
   keepFailed(append: WrittenAppend, failure: StoreError, before: KeptAppend | null): Promise<KeptAppend | null>
   /** Has the view that failed go out of the way, outside of the gate; true when that is done: the INSERT may run again. */
   setAside(append: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<boolean>
-  /** The rows are stored past the view that failed, which is not out of the way: it lacks them. */
+  /** The rows are stored past the view that failed, which is not out of the way: it lacks them, and so may others that failed behind it. */
   notePassed(append: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<void>
 }
 

@@ -4,22 +4,12 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { LogSecrets } from '../../src/observe/log-secrets.ts'
 import { createLogger } from '../../src/observe/logger.ts'
-import { untilRows, writingRows } from '../support/api/service-rows.ts'
+import { filledTables, untilRows, writingRows } from '../support/api/service-rows.ts'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { OtlpReceiver } from '../support/observe/otlp-receiver.ts'
 
 const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const jwt = `${segment({ alg: 'HS256' })}.${segment({ name: 'reader' })}.${'c2lnbmF0dXJl'.repeat(3)}`
-const tables = [
-  'tokens_log',
-  'limits_log',
-  'pipe_stats_rt',
-  'pipe_stats',
-  'endpoint_errors',
-  'datasources_ops_log',
-  'block_log',
-  'jobs_log',
-]
 
 t.test('a token or a secret in any place of a request is in nothing that is kept of it', async (t) => {
   const receiver = await OtlpReceiver.open(t)
@@ -35,7 +25,7 @@ t.test('a token or a secret in any place of a request is in nothing that is kept
   await receiver.untilSpan(({ attributes }) => JSON.stringify(attributes).includes('/v0/pipes/:pipe.json'))
 
   const kept = new Map<string, string>()
-  for (const name of tables) kept.set(name, JSON.stringify(await service.rows(`SELECT * FROM tinybird.${name}`)))
+  for (const name of filledTables) kept.set(name, JSON.stringify(await service.rows(`SELECT * FROM tinybird.${name}`)))
   kept.set('the log', logOf(service))
   kept.set('metrics', (await service.call('GET', '/metrics')).text)
   kept.set('traces', JSON.stringify(receiver.spans))

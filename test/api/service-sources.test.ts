@@ -1,18 +1,8 @@
 import t from 'tap'
-import { untilRows, writingRows } from '../support/api/service-rows.ts'
+import { filledTables, untilRows, writingRows } from '../support/api/service-rows.ts'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
-const filled = [
-  'tokens_log',
-  'limits_log',
-  'pipe_stats_rt',
-  'pipe_stats',
-  'endpoint_errors',
-  'datasources_ops_log',
-  'block_log',
-  'jobs_log',
-]
 const empty = [
   'kafka_ops_log',
   'sinks_ops_log',
@@ -38,7 +28,7 @@ async function createToken(service: TestService, name: string, ...scopes: readon
 
 t.test('service data sources have columns and no rows where they are switched off', async (t) => {
   const service = await openTestService(t)
-  for (const name of [...filled, 'datasources_storage', ...empty]) {
+  for (const name of [...filledTables, 'datasources_storage', ...empty]) {
     t.strictSame(await service.rows(`SELECT count() FROM tinybird.${name}`), [['0']], name)
     t.strictSame(await service.rows(`SELECT * FROM tinybird.${name} AS log LIMIT 1`), [], name)
   }

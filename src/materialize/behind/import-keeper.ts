@@ -71,9 +71,20 @@ export class ImportKeeper implements AppendKeeper {
     // The next start inserts it again, and the view fails again.
     if (this.#parking.isClosed && kept instanceof KeptBlock) return this.#deps.imports.leave(kept.block)
     if (this.#parking.isClosed && kept !== null) return
-    const failed = this.#parking.parkable(request.table, failure)
-    if (failed !== undefined && 'node' in failed) await this.#parking.noteLacking(failed.node.view.id, failure)
+    for (const viewId of this.#passed(request.table, failure)) await this.#parking.noteLacking(viewId, failure)
     await kept?.noteStored()
+  }
+
+  /** Views that may lack rows: the engine tells of one that failed, and passes over all that do. Those that are parked have their own. */
+  #passed(table: string, failure: StoreError): ReadonlySet<string> {
+    const failed = this.#parking.parkable(table, failure)
+    if (failed === undefined) return new Set()
+    const seen = this.#seenBy(table).filter(({ view }) => view.behind === undefined)
+    return new Set([...('node' in failed ? [failed.node] : []), ...seen].map(({ view }) => view.id))
+  }
+
+  #seenBy(table: string): readonly MaterializedNode[] {
+    return materializedNodes(this.#deps.catalog.listPipes()).filter(({ view }) => view.sourceId === table)
   }
 
   /** Stores what was being stored when an earlier process ended, and lets go of what is damaged or needed by nobody. */
@@ -115,13 +126,14 @@ export class ImportKeeper implements AppendKeeper {
 
   /** Its rows may be in the table, and not in what views fill of it. */
   async #noteDoubtful({ table, request }: LeftInsert, err: unknown): Promise<void> {
-    const { catalog, logger } = this.#deps
-    logger.warn({ err, block: request.blockId }, 'A block of an import that an earlier process left was not stored.')
+    this.#deps.logger.warn(
+      { err, block: request.blockId },
+      'A block of an import that an earlier process left was not stored.',
+    )
     if (isNothingStored(err, this.#isCut({ ...request, table }))) return
     const failure =
       err instanceof StoreError ? err : new StoreError({ kind: 'engine', message: String(err), cause: err })
-    const seen = materializedNodes(catalog.listPipes()).filter(({ view }) => view.sourceId === table)
-    for (const { view } of seen) await this.#parking.noteLacking(view.id, failure)
+    for (const { view } of this.#seenBy(table)) await this.#parking.noteLacking(view.id, failure)
   }
 
   async #settle(block: KeptImport): Promise<void> {
@@ -159,8 +171,7 @@ export class ImportKeeper implements AppendKeeper {
     const { table, from } = append.request
     // Whoever inserts out of a table does so again behind a kill.
     if (from !== undefined) return null
-    const isSeen = materializedNodes(this.#deps.catalog.listPipes()).some(({ view }) => view.sourceId === table)
-    return isSeen && this.#isKeepable(append) ? this.#addUnderWay(append) : null
+    return this.#seenBy(table).length > 0 && this.#isKeepable(append) ? this.#addUnderWay(append) : null
   }
 
   async #addUnderWay(append: WrittenAppend): Promise<KeptAppend | null> {

@@ -22,8 +22,8 @@ export const noKeeper: AppendKeeper = {
   notePassed: async () => undefined,
 }
 
-/** Views that may fail at an INSERT one after the other; those behind them are passed over. */
-const failuresMax = 8
+/** Views that are set aside one after the other at one INSERT, which is told of one at a time; any more are passed over together. */
+const failuresMax = 100
 
 /**
  * Inserts, while the gate is passed. A view that lacks the rows has them kept; one that fails is set aside with them, and the INSERT runs

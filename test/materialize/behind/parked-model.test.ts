@@ -1,6 +1,6 @@
 // Views that fail at several blocks which are under way together: whoever is told to have caught up has all of them.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { failureOf, ParkedWorld, sourceId, viewOf } from '../../support/materialize/parked-world.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -9,15 +9,20 @@ const view = viewOf(1)
 const other = viewOf(2)
 const still = { below: () => 0 } as unknown as SeededRandom
 
-t.test('a view that is parked once more while it is tried is left to the try', async (t) => {
+/** A view that was parked by two imports, and whose try is held before it repeats the first of them. */
+async function openTry(t: Test) {
   const world = await ParkedWorld.open(t, 1, still)
   world.failing.add(view)
-  await world.import('first')
-  for (const block of ['second', 'third']) await world.import(block)
+  for (const block of ['first', 'second']) await world.import(block)
   world.failing.clear()
   const repeat = world.hold('append twin')
   const caughtUp = world.catchUp(view)
   await repeat.isReached
+  return { world, repeat, caughtUp }
+}
+
+t.test('a view that is parked once more while it is tried is left to the try', async (t) => {
+  const { world, repeat, caughtUp } = await openTry(t)
   t.equal(await world.behind.setAside(sourceId, failureOf(view)), true)
   repeat.release()
   t.equal(await caughtUp, null)
@@ -26,13 +31,7 @@ t.test('a view that is parked once more while it is tried is left to the try', a
 })
 
 t.test('a view that somebody takes off what is repeated for it has not caught up', async (t) => {
-  const world = await ParkedWorld.open(t, 1, still)
-  world.failing.add(view)
-  for (const block of ['first', 'second']) await world.import(block)
-  world.failing.clear()
-  const repeat = world.hold('append twin')
-  const caughtUp = world.catchUp(view)
-  await repeat.isReached
+  const { world, repeat, caughtUp } = await openTry(t)
   await world.dropView(view)
   repeat.release()
   t.equal(await caughtUp, 'parked')
@@ -57,13 +56,7 @@ t.test('what waits for its second try when a view is parked is kept for that one
 })
 
 t.test('a view that is computed anew is let in once a try of it has ended', async (t) => {
-  const world = await ParkedWorld.open(t, 1, still)
-  world.failing.add(view)
-  for (const block of ['first', 'second']) await world.import(block)
-  world.failing.clear()
-  const repeat = world.hold('append twin')
-  const caughtUp = world.catchUp(view)
-  await repeat.isReached
+  const { world, repeat, caughtUp } = await openTry(t)
   world.behind.onKeptBeyond()
   const computed = world.behind.noteComputed([{ name: view, source: sourceId }])
   repeat.release()
@@ -75,13 +68,7 @@ t.test('a view that is computed anew is let in once a try of it has ended', asyn
 })
 
 t.test('a view whose backlog is given up while it is tried is told as incomplete', async (t) => {
-  const world = await ParkedWorld.open(t, 1, still)
-  world.failing.add(view)
-  for (const block of ['first', 'second']) await world.import(block)
-  world.failing.clear()
-  const repeat = world.hold('append twin')
-  const caughtUp = world.catchUp(view)
-  await repeat.isReached
+  const { world, repeat, caughtUp } = await openTry(t)
   world.behind.onKeptBeyond()
   repeat.release()
   t.equal(await caughtUp, 'incomplete')

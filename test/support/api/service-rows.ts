@@ -1,6 +1,18 @@
 import type { Options } from '../../../src/config.ts'
 import type { TestService } from './test-service.ts'
 
+/** Service data sources that get rows, without their prefix. */
+export const filledTables = [
+  'tokens_log',
+  'limits_log',
+  'pipe_stats_rt',
+  'pipe_stats',
+  'endpoint_errors',
+  'datasources_ops_log',
+  'block_log',
+  'jobs_log',
+]
+
 type Rows = readonly (readonly string[])[]
 
 /** Options of a service that writes rows into its service data sources, soon. */
