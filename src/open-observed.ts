@@ -6,6 +6,7 @@ import type { Options } from './config.ts'
 import type { HttpDeps } from './http/http.types.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
 import type { JobStatus, Jobs } from './jobs/jobs.types.ts'
+import type { ViewsBehind } from './materialize/behind/views-behind.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { Recorder } from './metrics/recorder.ts'
 import type { EngineCounts, JobsInState, ServiceState } from './metrics/service-state.types.ts'
@@ -21,6 +22,7 @@ interface ObservedModules {
   readonly recorder: Recorder | undefined
   readonly store: Pick<SupervisedStore, 'engineCounts' | 'engineState' | 'unreadyReason'>
   readonly ingest: Pick<Ingest, 'logState' | 'waitingEvents'>
+  readonly behind: Pick<ViewsBehind, 'state'>
   readonly jobs: Pick<Jobs, 'list'>
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
   readonly disk: { readonly reason: string | null }
@@ -59,7 +61,7 @@ export async function openObserved(
 }
 
 function stateOf(
-  { store, ingest, jobs, catalog, disk, clusterControl, workRecorder, notifications }: ObservedModules,
+  { store, ingest, behind, jobs, catalog, disk, clusterControl, workRecorder, notifications }: ObservedModules,
   spans: SpanQueue | null,
 ): ServiceState {
   return {
@@ -70,6 +72,7 @@ function stateOf(
     log: ingest.logState(),
     waiting: ingest.waitingEvents(),
     engine: store.engineState(),
+    views: behind.state(),
     jobs: jobsInState(jobs),
     droppedServiceRows: workRecorder.droppedCount,
     cluster: clusterControl.state(),

@@ -89,6 +89,8 @@ export interface KeptEventsOfViews {
   countsOf(keeper: string): { readonly blockCount: number; readonly byteCount: number }
   /** Whether something of what was kept is lost. */
   hasGaps(keeper: string): boolean
+  /** Of all that is kept, in the log. */
+  readonly size: { readonly bytes: number; readonly bytesMax: number }
   /**
    * Inserts the rows of the first kept block from a place on into a table with the columns of the data source, under the tokens that
    * they were stored under; gives the place behind it, or null when there is none. Raises `StoreError`, or why the log could not be

@@ -9,6 +9,7 @@ export interface ServiceState {
   /** Events that wait, by data source; those without any are left out. */
   readonly waiting: readonly WaitingEvents[]
   readonly engine: EngineState
+  readonly views: ViewsState
   readonly jobs: readonly JobsInState[]
   /** Rows of service data sources that were dropped since the start. */
   readonly droppedServiceRows: number
@@ -55,6 +56,31 @@ export interface WaitingEvents {
   readonly rows: number
   readonly bytes: number
   readonly isFailing: boolean
+}
+
+/** Materialized Views that lack blocks of what they read, and what is kept for them. */
+export interface ViewsState {
+  readonly behind: readonly ViewBehindState[]
+  /** What is kept of events in the log, and of imports as files, whoever needs it. */
+  readonly backlogs: readonly BacklogState[]
+}
+
+export interface ViewBehindState {
+  /** Names. */
+  readonly pipe: string
+  readonly node: string
+  /** Whether it lacks blocks that nobody keeps. */
+  readonly isIncomplete: boolean
+  /** What is kept for it. */
+  readonly blockCount: number
+  readonly byteCount: number
+}
+
+export interface BacklogState {
+  readonly of: 'events' | 'imports'
+  readonly bytes: number
+  /** Beyond it, the view that needs the most is given up. */
+  readonly bytesMax: number
 }
 
 export interface EngineState {

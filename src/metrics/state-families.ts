@@ -10,6 +10,7 @@ import type {
   SpansState,
   WaitingEvents,
 } from './service-state.types.ts'
+import { viewFamilies } from './view-families.ts'
 
 export interface StateLabels {
   readonly dataSourceName: (id: string) => string | undefined
@@ -23,13 +24,14 @@ export function stateFamilies(
   engineCounts: EngineCounts | null,
   labels: StateLabels,
 ): readonly Family[] {
-  const { dataSourceCount, pipeCount, log, waiting, engine, jobs, cluster, spans } = state
+  const { dataSourceCount, pipeCount, log, waiting, engine, views, jobs, cluster, spans } = state
   return [
     single('millrace_ready', 'Whether the service takes requests, as /health/ready says: 1 or 0.', bit(isReady(state))),
     single('millrace_datasources', 'Data sources that there are.', dataSourceCount),
     single('millrace_pipes', 'Pipes that there are.', pipeCount),
     ...logFamilies(log),
     ...waitingFamilies(waiting, labels),
+    ...viewFamilies(views, labels.labelsMax),
     ...engineFamilies(engine),
     ...(engineCounts === null ? [] : countedFamilies(engineCounts)),
     ...clusterFamilies(cluster, labels.labelsMax),

@@ -15,7 +15,7 @@ export interface StatusParts {
 
 /** The same for programs. Nothing of it is private without `nameOf`. */
 export function statusShape({ refusal, state, startedAtMs, nowMs, nameOf }: StatusParts) {
-  const { log, waiting, engine, diskFault, engineFault } = state
+  const { log, waiting, engine, views, diskFault, engineFault } = state
   return {
     status: refusal === null ? 'ready' : 'unready',
     reason: refusal?.message ?? null,
@@ -40,13 +40,18 @@ export function statusShape({ refusal, state, startedAtMs, nowMs, nameOf }: Stat
         return { purpose, count, busy: busyCount, lost: lostCount, waiting: waitingCount }
       }),
     },
+    views: {
+      parked: views.behind.filter(({ isIncomplete }) => !isIncomplete).length,
+      incomplete: views.behind.filter(({ isIncomplete }) => isIncomplete).length,
+      backlog_bytes: views.backlogs.reduce((total, { bytes }) => total + bytes, 0),
+    },
     ...(nameOf === null ? {} : ownPart(state, nameOf)),
   }
 }
 
 /** What whoever may watch the service is told beside it. */
 function ownPart(
-  { waiting, jobs, dataSourceCount, pipeCount }: ServiceState,
+  { waiting, views, jobs, dataSourceCount, pipeCount }: ServiceState,
   nameOf: (id: string) => string | undefined,
 ) {
   return {
@@ -60,7 +65,17 @@ function ownPart(
       })
       .sort((one, other) => other.rows - one.rows)
       .slice(0, shownMax),
+    views_behind: views.behind
+      .map(({ pipe, node, isIncomplete, blockCount, byteCount }) => {
+        return { pipe, node, state: stateOf(isIncomplete), blocks: blockCount, bytes: byteCount }
+      })
+      .sort((one, other) => other.bytes - one.bytes)
+      .slice(0, shownMax),
   }
+}
+
+function stateOf(isIncomplete: boolean): string {
+  return isIncomplete ? 'incomplete' : 'parked'
 }
 
 /** More would be no page that somebody reads. */
@@ -74,7 +89,18 @@ function writingOf({ diskFault, log, engineFault }: ServiceState): string {
 
 /** The same for people. */
 export function statusText(parts: StatusParts): string {
-  const { status, reason, uptime_seconds: uptime, reading, writing, disk, log, engine, ...own } = statusShape(parts)
+  const {
+    status,
+    reason,
+    uptime_seconds: uptime,
+    reading,
+    writing,
+    disk,
+    log,
+    engine,
+    views,
+    ...own
+  } = statusShape(parts)
   const { residentBytes } = parts.state.engine
   const fill = `${sizeText(log.bytes)} of ${sizeText(log.bytes_max)}`
   const lines = [
@@ -88,19 +114,26 @@ export function statusText(parts: StatusParts): string {
       'engine',
       `${engine.restarts} restarts, ${residentBytes === null ? 'no process' : sizeText(residentBytes)} of ${sizeText(engine.memory_bytes_max)}`,
     ],
+    ['views', `${views.parked} parked, ${views.incomplete} incomplete, ${sizeText(views.backlog_bytes)} kept for them`],
     ...parts.state.engine.sessions.map((sessions, index) => [index === 0 ? 'sessions' : '', sessionsText(sessions)]),
     ...('waiting' in own ? ownLines(own) : []),
   ]
   return `${lines.map(([name = '', text = '']) => `${name.padEnd(10)}${text}`).join('\n')}\n`
 }
 
-function ownLines({ data_sources, pipes, jobs = [], waiting = [] }: Partial<ReturnType<typeof ownPart>>) {
+type OwnPart = ReturnType<typeof ownPart>
+
+function ownLines({ data_sources, pipes, jobs = [], waiting = [], views_behind: behind = [] }: Partial<OwnPart>) {
   return [
     ['objects', `${data_sources} data sources, ${pipes} pipes`],
     ...jobs.map(({ kind, status, count }, index) => [index === 0 ? 'jobs' : '', `${kind}: ${count} ${status}`]),
     ...waiting.map(({ name, rows, bytes, is_failing }, index) => [
       index === 0 ? 'waiting' : '',
       `${name}: ${rows} rows, ${sizeText(bytes)}${is_failing ? ', cannot be stored' : ''}`,
+    ]),
+    ...behind.map(({ pipe, node, state, blocks, bytes }, index) => [
+      index === 0 ? 'behind' : '',
+      `${pipe}.${node}: ${state}, ${blocks} blocks, ${sizeText(bytes)}`,
     ]),
   ]
 }

@@ -22,6 +22,12 @@ export interface KeptCounts {
   readonly byteCount: number
 }
 
+/** Of all that is kept, in the log. */
+export interface KeptSize {
+  readonly bytes: number
+  readonly bytesMax: number
+}
+
 export interface KeptBlocksOptions {
   /** In the log, of all that is kept; what is beyond it is told, and kept all the same until somebody lets go. */
   readonly bytesMax: number
@@ -85,9 +91,9 @@ export class KeptBlocks {
     return { blockCount: blocks.length, byteCount: bytesOf(blocks) }
   }
 
-  /** Bytes of all that is kept. */
-  get byteCount(): number {
-    return this.#byteCount
+  /** Of all that is kept, in the log. */
+  get size(): KeptSize {
+    return { bytes: this.#byteCount, bytesMax: this.#options.bytesMax }
   }
 
   /** Where the log is needed from; null when nothing is kept. */

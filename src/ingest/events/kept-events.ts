@@ -8,7 +8,7 @@ import type { NamedBlock } from '../insert/block.types.ts'
 import type { RecordBody } from '../parse/record-body.ts'
 import type { BlockStore } from './block-store.ts'
 import type { EventsByDataSource } from './events-by-data-source.ts'
-import { type KeptBlocks, type KeptCounts, placeBehind } from './kept-blocks.ts'
+import { type KeptBlocks, type KeptCounts, type KeptSize, placeBehind } from './kept-blocks.ts'
 
 /** Blocks whose bodies are read together, as each pass over the log costs more than most blocks. */
 const loadedBlocksMax = 100
@@ -40,6 +40,10 @@ export class KeptEvents implements KeptEventsOfViews {
 
   constructor(deps: KeptEventsDeps) {
     this.#deps = deps
+  }
+
+  get size(): KeptSize {
+    return this.#deps.kept.size
   }
 
   noteGaps(dataSourceId: string): void {

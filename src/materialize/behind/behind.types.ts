@@ -6,7 +6,7 @@ import type { AppendGate } from '../../store/append-gate.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { ViewEngine } from '../materialize.types.ts'
 import type { InsertsUnderWay } from './inserts-under-way.ts'
-import type { KeptImport, KeptImports } from './kept-imports.ts'
+import type { BacklogSize, KeptImport, KeptImports } from './kept-imports.ts'
 
 /** What is kept of events for views that are behind; see `ingest`. */
 export interface KeptBlocksOfViews {
@@ -18,6 +18,8 @@ export interface KeptBlocksOfViews {
   letGo(viewId: string): void
   countsOf(viewId: string): { readonly blockCount: number; readonly byteCount: number }
   hasGaps(viewId: string): boolean
+  /** Of all that is kept, whoever needs it. */
+  readonly size: BacklogSize
   repeatFrom(place: number, into: RepeatInto): Promise<number | null>
 }
 
@@ -46,6 +48,18 @@ export interface BehindDeps {
 
 /** Where a block is that a view did not take: in the log of events, kept as files, or nowhere. */
 export type FailedBlock = { readonly kind: 'events' } | { readonly kind: 'import'; readonly kept: KeptImport | null }
+
+/** Views that are behind, in numbers; a node with several SELECTs is one of them. */
+export interface ViewsBehindState {
+  readonly behind: readonly {
+    readonly pipe: string
+    readonly node: string
+    readonly isIncomplete: boolean
+    readonly blockCount: number
+    readonly byteCount: number
+  }[]
+  readonly backlogs: readonly (BacklogSize & { readonly of: 'events' | 'imports' })[]
+}
 
 /** A view that is behind, as it is told. */
 export interface BehindView {

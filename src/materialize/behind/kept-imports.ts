@@ -39,6 +39,12 @@ interface AddedImport {
   readonly byteCount: number
 }
 
+/** What is kept, and how much may be. */
+export interface BacklogSize {
+  readonly bytes: number
+  readonly bytesMax: number
+}
+
 export interface KeptImportsOptions {
   readonly directory: string
   /** Of the files, as they lie on disk. */
@@ -107,6 +113,11 @@ export class KeptImports {
   /** The number of the next one. */
   get next(): number {
     return this.#next
+  }
+
+  /** Of all files. */
+  get size(): BacklogSize {
+    return { bytes: this.#byteCount, bytesMax: this.#options.bytesMax }
   }
 
   get isEmpty(): boolean {

@@ -20,8 +20,9 @@ import type { GraphView, TableGraph } from '../../store/tables.types.ts'
 import { behindRemedy } from '../fill-remedy.ts'
 import { withParked } from '../view-graph.ts'
 import { Backlog, LostBlocksError } from './backlog.ts'
-import type { BehindDeps, BehindView, FailedBlock } from './behind.types.ts'
+import type { BehindDeps, BehindView, FailedBlock, ViewsBehindState } from './behind.types.ts'
 import { refuseBehind, refuseRepeated } from './behind-refusals.ts'
+import { behindState } from './behind-state.ts'
 import { CatchUp, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
 import { closeMsMax, dropMirror } from './drop-mirror.ts'
@@ -130,6 +131,11 @@ export class ViewsBehind {
   of(dataSourceId: string): readonly BehindView[] {
     if (!this.#mayHaveSome) return []
     return viewsBehind(dataSourceId, this.#deps.catalog.listPipes()).flatMap((node) => this.#told(node) ?? [])
+  }
+
+  /** All of them, in numbers. */
+  state(): ViewsBehindState {
+    return behindState(this.#mayHaveSome ? this.#all() : [], { ...this.#deps, backlog: this.#backlog })
   }
 
   /** The views that lack blocks, and so rows of this data source, at any depth. */

@@ -20,7 +20,11 @@ async function open(t: Test, change: Partial<ServiceState> = {}, metricsAddresse
   const jobs = [{ kind: 'import', status: 'working', count: 2 }]
   const sessions = [{ purpose: 'query', count: 8, busyCount: 3, lostCount: 1, waitingCount: 2 }]
   const engine = { ...anyState.engine, sessions, residentBytes: 330 * 1024 ** 2, memoryBytesMax: 2 * 1024 ** 3 }
-  const state = { ...anyState, waiting, jobs, engine, dataSourceCount: 1, ...change }
+  const views: ServiceState['views'] = {
+    behind: [{ pipe: 'days', node: 'sums', isIncomplete: false, blockCount: 3, byteCount: 2_048 }],
+    backlogs: [{ of: 'events', bytes: 3_072, bytesMax: 4_096 }],
+  }
+  const state = { ...anyState, waiting, jobs, engine, views, dataSourceCount: 1, ...change }
   const ingest = { ...deps.ingest, logState: () => state.log }
   const engineFault = () => state.engineFault
   const disk = { ...deps.disk, reason: state.diskFault }
@@ -42,10 +46,12 @@ t.test('the status is a page of words and numbers, and JSON for who asks for it'
     'disk      takes writes',
     'log       0 bytes of 1 bytes, 12 rows wait, 1 data sources cannot be stored',
     'engine    0 restarts, 330.0 MiB of 2.0 GiB',
+    'views     1 parked, 0 incomplete, 3.0 KiB kept for them',
     'sessions  query: 3 of 8 busy, 1 lost, 2 statements wait',
     'objects   1 data sources, 0 pipes',
     'jobs      import: 2 working',
     'waiting   visits: 12 rows, 2.0 KiB, cannot be stored',
+    'behind    days.sums: parked, 3 blocks, 2.0 KiB',
   ])
   const shape = await ask(app, { url: '/health/status', headers: { ...json, authorization } })
   t.match(shape.json(), {
@@ -56,6 +62,8 @@ t.test('the status is a page of words and numbers, and JSON for who asks for it'
     engine: { sessions: [{ purpose: 'query', count: 8, busy: 3, lost: 1, waiting: 2 }] },
     jobs: [{ kind: 'import', status: 'working', count: 2 }],
     waiting: [{ name: 'visits', rows: 12, is_failing: true }],
+    views: { parked: 1, incomplete: 0, backlog_bytes: 3_072 },
+    views_behind: [{ pipe: 'days', node: 'sums', state: 'parked', blocks: 3, bytes: 2_048 }],
   })
 })
 
@@ -73,6 +81,7 @@ t.test('who may not watch the service is told no names', async (t) => {
       t.equal(statusCode, 200)
       t.equal(body.includes('visits'), isTold, `${JSON.stringify(headers)} ${metricsAddresses} ${accept}`)
       t.equal(/import/.test(body), isTold)
+      t.equal(/days/.test(body), isTold)
     }
   }
 })

@@ -394,6 +394,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
       letGo() {},
       countsOf: () => ({ blockCount: 0, byteCount: 0 }),
       hasGaps: () => false,
+      size: { bytes: 0, bytesMax: 1 },
       repeatFrom: async () => null,
     },
     async sync() {},

@@ -19,6 +19,13 @@ export const anyState: ServiceState = {
   },
   waiting: [],
   engine: { isReady: true, restartCount: 0, residentBytes: 1, memoryBytesMax: 1, sessions: [] },
+  views: {
+    behind: [],
+    backlogs: [
+      { of: 'events', bytes: 0, bytesMax: 1 },
+      { of: 'imports', bytes: 0, bytesMax: 1 },
+    ],
+  },
   jobs: [],
   droppedServiceRows: 0,
   cluster: {
