@@ -1,4 +1,5 @@
 import type { Logger } from '../observe/logger.ts'
+import { limitSettingsPrefix } from '../storage/disposable-records.ts'
 import type { Settings } from '../storage/settings.ts'
 
 export interface CountKeeperDeps {
@@ -31,7 +32,7 @@ export class CountKeeper<Counts> {
 
   constructor(deps: CountKeeperDeps, name: string, kept: KeptCounts<Counts>) {
     this.#deps = deps
-    this.#settingName = `limit_${name}`
+    this.#settingName = limitSettingsPrefix + name
     this.#kept = kept
     const text = deps.settings.read(this.#settingName)
     // Nobody but this class writes it.

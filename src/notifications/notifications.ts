@@ -7,6 +7,7 @@ import type { LimitHit, LimitHits } from '../limits/limit-hits.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import { within } from '../shared/within.ts'
+import { notificationsSetting } from '../storage/disposable-records.ts'
 import type { Settings } from '../storage/settings.ts'
 import {
   type ChannelCounts,
@@ -39,7 +40,6 @@ interface Kept {
   readonly waiting: Readonly<Partial<Record<ChannelName, readonly WaitingNotification[]>>>
 }
 
-const settingName = 'notifications'
 /** A connection that does not end is left alone then. */
 const closeTimeMaxMs = 2_000
 /** Sizes are asked of the engine, which may be starting again. */
@@ -61,7 +61,7 @@ export class Notifications {
   constructor(options: NotificationsOptions, deps: NotificationsDeps) {
     this.#options = options
     this.#deps = deps
-    const text = deps.settings.read(settingName)
+    const text = deps.settings.read(notificationsSetting)
     // Nobody but this class writes it.
     const kept: Kept = text === undefined ? { told: [], waiting: {} } : (JSON.parse(text) as Kept)
     this.#watch = new LimitWatch(options, kept.told)
@@ -153,7 +153,7 @@ export class Notifications {
     const waiting = Object.fromEntries(this.#queues.map((queue) => [queue.name, queue.waiting]))
     const kept: Kept = { told: this.#watch.told, waiting }
     try {
-      await this.#deps.settings.write(settingName, JSON.stringify(kept))
+      await this.#deps.settings.write(notificationsSetting, JSON.stringify(kept))
     } catch (err) {
       this.#deps.logger.warn({ err }, 'Notifications could not be kept; a restart may repeat or forget some.')
     }

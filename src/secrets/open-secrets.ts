@@ -50,7 +50,7 @@ export async function openSecretStorage(path: string, deps: SecretsDeps): Promis
       'The file of the secret key has several keys; --rotate-secret-key encrypts all secrets with the first and removes the others.',
     )
   }
-  const first = await openLmdbStorage(path, disk)
+  const first = await openLmdbStorage(path, { disk, onDiscarded: (record) => reportDiscarded(record, logger) })
   const { box, plainCount } = await prepare(first, deps).catch(async (error: unknown) => {
     await first.close()
     throw error
@@ -62,8 +62,16 @@ export async function openSecretStorage(path: string, deps: SecretsDeps): Promis
     { plainCount },
     'Secrets of an earlier release are encrypted or digested anew, and the catalog is written anew.',
   )
-  const storage = await openLmdbStorage(path, disk)
+  const storage = await openLmdbStorage(path, { disk })
   return { storage, box, reportLost: () => reportLost(storage, box, deps) }
+}
+
+/** Tells the log of a damaged record that can be done without. */
+export function reportDiscarded(record: string, logger: Pick<Logger, 'warn'>): void {
+  logger.warn(
+    { record },
+    'A damaged record of the catalog, which has only counts and times, is begun anew; nothing else is lost with it.',
+  )
 }
 
 /** The record that says which key seals. */

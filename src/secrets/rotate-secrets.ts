@@ -9,6 +9,7 @@ import type { Logger } from '../observe/logger.ts'
 import { startRefusals } from '../shared/errors/start-refusals.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
 import { rewriteStorage } from '../storage/rewrite-storage.ts'
+import { reportDiscarded } from './open-secrets.ts'
 import { resealed, type SealPlain, sealedTextOf } from './sealed-records.ts'
 import { createSecretBox } from './secret-box.ts'
 import type { SecretBox } from './secret-box.types.ts'
@@ -47,11 +48,12 @@ export async function* rotateSecrets(
   yield
   const box = createSecretBox(keys)
   const counts = { sealedCount: 0, lostCount: 0 }
-  await rewriteStorage(catalogPath, (record) => {
+  const sealAnew = (record: LoadedWrite): LoadedWrite => {
     const next = sealPlain.reduce((one, seal) => seal(one, box) ?? one, resealed(record, box))
     count(next, box, counts)
     return next
-  })
+  }
+  await rewriteStorage(catalogPath, sealAnew, { onDiscarded: (record) => reportDiscarded(record, logger) })
   yield
   await write(place, [keys[0]])
   return counts

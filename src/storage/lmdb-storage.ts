@@ -11,6 +11,7 @@
  * 4. Each record has a checksum in a map of its own: lmdb has none.
  * 5. One process has the file open, so versions need not be on disk: 0 for what this process has not written, else the
  *    number of the transaction.
+ * 6. A disposable record that is damaged counts as missing from the start on, and the first transaction removes it.
  */
 import { closeSync, openSync, statSync } from 'node:fs'
 import { open as openFile, rm, stat } from 'node:fs/promises'
@@ -20,6 +21,7 @@ import { type Database, open, type RangeOptions, type RootDatabase } from 'lmdb'
 import { assert } from '../shared/assert.ts'
 import { type DiskReports, diskFaultOf, noDiskReports, reasonOf } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors/errors.ts'
+import { disposableKinds, isDisposable } from './disposable-records.ts'
 import { checkLmdbFile } from './lmdb-file-check.ts'
 import { RecordWatchers } from './record-watchers.ts'
 import {
@@ -44,20 +46,27 @@ const reasonWaitMs = 100
 const layoutVersion = 1
 const layoutKey = 'layout'
 
+export interface LmdbStorageDeps {
+  /** Is told when the disk refuses a change. */
+  readonly disk?: DiskReports
+  /** Is told of each damaged record that can be done without, as `<kind>/<key>`, before the storage is given. */
+  readonly onDiscarded?: (place: string) => void
+}
+
 /**
  * Opens the file, and makes it when it is missing.
  *
  * @param path of the file; beside it lies its lock, `<path>-lock`.
- * @param disk is told when the disk refuses a change.
  * @throws StorageDamagedError when the file is not as it was written; StorageLayoutError when it has a layout that this
  *   release does not know; the system's error when a file cannot be opened. Nothing is changed then.
  */
-export async function openLmdbStorage(path: string, disk: DiskReports = noDiskReports): Promise<RecordStorage> {
+export async function openLmdbStorage(path: string, deps: LmdbStorageDeps = {}): Promise<RecordStorage> {
   checkLmdbFile(path)
   throwIfNoLockFile(`${path}-lock`)
-  const storage = new LmdbStorage(path, disk)
+  const storage = new LmdbStorage(path, deps.disk ?? noDiskReports)
   try {
     await storage.checkLayout()
+    for (const place of storage.discardDamaged()) deps.onDiscarded?.(place)
     return storage
   } catch (error) {
     await storage.close()
@@ -90,7 +99,10 @@ class LmdbStorage implements RecordStorage {
   /** What the last batch was refused with; null after one that passed. */
   #refusal: unknown = null
   #hasLayout = false
-  /** What records were before the transaction under way and before those that failed last, by kind and key. */
+  /**
+   * What records were before the transaction under way and before those that failed last, by kind and key. Those that were discarded
+   * were not there.
+   */
   readonly #before = new Map<string, RecordValue>()
   /** Of the records that were written since the file was opened. */
   readonly #versions = new Map<string, number>()
@@ -114,6 +126,19 @@ class LmdbStorage implements RecordStorage {
       )
     }
     this.#hasLayout = stored !== null
+  }
+
+  /** Takes damaged records that are disposable for missing, and gives their places. @throws StorageDamagedError */
+  discardDamaged(): readonly string[] {
+    const places: string[] = []
+    for (const kind of disposableKinds) {
+      for (const key of this.#storedKeys(kind, '')) {
+        if (!isDisposable(kind, key) || this.#isWhole(kind, key)) continue
+        this.#before.set(placeOf(kind, key), { kind, key, value: null })
+        places.push(placeOf(kind, key))
+      }
+    }
+    return places
   }
 
   async get(kind: RecordKind, key: string): Promise<StoredRecord | null> {
@@ -237,33 +262,43 @@ class LmdbStorage implements RecordStorage {
     return value
   }
 
-  /** The values on disk, by key and in the order of the keys. @throws StorageDamagedError */
+  #isWhole(kind: RecordKind, key: string): boolean {
+    try {
+      this.#valueOf(kind, key)
+      return true
+    } catch (error) {
+      if (error instanceof StorageDamagedError) return false
+      throw error
+    }
+  }
+
+  /** The values, by key and in the order of the keys. @throws StorageDamagedError */
   #storedValues(kind: RecordKind, prefix: string): Map<string, unknown> {
-    const { maps, checksums } = this.#expectOpen()
-    const sums = new Map<string, unknown>()
-    const kindLength = placeOf(kind, '').length
-    for (const { key, value } of this.#range(checksums, placeOf(kind, prefix))) {
-      sums.set(key.slice(kindLength), value)
-    }
     const values = new Map<string, unknown>()
-    for (const { key, value } of this.#range(maps[kind], prefix)) {
-      checkRecord(key, value, sums.get(key))
-      sums.delete(key)
-      values.set(key, value)
+    for (const key of this.#storedKeys(kind, prefix)) {
+      const value = this.#valueOf(kind, key)
+      if (value !== null) values.set(key, value)
     }
-    for (const [key, sum] of sums) checkRecord(key, null, sum)
     return values
   }
 
-  *#range(map: Pick<Database<unknown>, 'getRange'>, prefix: string): Generator<{ key: string; value: unknown }> {
+  /** The keys on disk of records, in their order, then those of checksums whose records are missing. @throws StorageDamagedError */
+  #storedKeys(kind: RecordKind, prefix: string): ReadonlySet<string> {
+    const { maps, checksums } = this.#expectOpen()
+    const kindLength = placeOf(kind, '').length
+    const places = this.#keys(checksums, placeOf(kind, prefix))
+    return new Set([...this.#keys(maps[kind], prefix), ...places.map((place) => place.slice(kindLength))])
+  }
+
+  /** Nothing is read of the values, which may be damaged. @throws StorageDamagedError */
+  #keys(map: Pick<Database<unknown>, 'getKeys'>, prefix: string): readonly string[] {
     // Behind all keys that begin so, as keys are ASCII.
     const range: RangeOptions = prefix === '' ? {} : { start: prefix, end: `${prefix}\x7f` }
-    const entries = this.#readable(() => map.getRange(range)[Symbol.iterator]())
-    for (;;) {
-      const next = this.#readable(() => entries.next())
-      if (next.done === true) return
-      yield { key: String(next.value.key), value: next.value.value }
-    }
+    const keys: readonly unknown[] = this.#readable(() => [...map.getKeys(range)])
+    return keys.map((key) => {
+      if (typeof key !== 'string') throw new StorageDamagedError(`a key in ${this.#path} is not as it was written`)
+      return key
+    })
   }
 
   #readable<Result>(read: () => Result): Result {

@@ -7,7 +7,7 @@
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncDirectory } from '../directory/sync-directory.ts'
-import { openLmdbStorage } from './lmdb-storage.ts'
+import { type LmdbStorageDeps, openLmdbStorage } from './lmdb-storage.ts'
 import type { LoadedWrite } from './loaded-records.ts'
 import { type RecordStorage, recordKinds } from './storage.types.ts'
 
@@ -21,10 +21,14 @@ const batchCharsMax = 4 * 1024 * 1024
  * Precondition: nobody has the file open, and it is there.
  * @throws what `openLmdbStorage` throws; DISK_UNAVAILABLE (503). The old file is as it was then.
  */
-export async function rewriteStorage(path: string, change: (record: LoadedWrite) => LoadedWrite): Promise<void> {
+export async function rewriteStorage(
+  path: string,
+  change: (record: LoadedWrite) => LoadedWrite,
+  deps: Pick<LmdbStorageDeps, 'onDiscarded'> = {},
+): Promise<void> {
   const newPath = `${path}.new`
   await removeFile(newPath)
-  const from = await openLmdbStorage(path)
+  const from = await openLmdbStorage(path, deps)
   try {
     const to = await openLmdbStorage(newPath)
     try {

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import type { RecordStorage, RecordWrite } from '../../src/storage/storage.types.ts'
 import { temporaryDirectory } from '../support/catalog/test-catalog.ts'
+import { flippedBits } from '../support/flipped-bits.ts'
 import { refuseFileWrites } from '../support/refused-disk.ts'
 
 function created(key: string, value: unknown): RecordWrite {
@@ -121,6 +122,63 @@ t.test('a record that is not as it was written is not read, and one that is miss
   }
 })
 
+t.test('a disposable record with any bit flipped counts as missing, and is written anew', async (t) => {
+  const path = join(temporaryDirectory(t), 'catalog.lmdb')
+  const counts: RecordWrite = { kind: 'settings', key: 'limit_rows', value: '[[1,2]]', version: null }
+  const first = await openLmdbStorage(path)
+  await first.commit([counts, { kind: 'settings', key: 'other', value: 'x', version: null }, created('a', 1)])
+  await first.close()
+  const original = await readRaw(path, 'settings', 'limit_rows')
+  for (const flipped of flippedBits(original)) {
+    await writeRaw(path, 'settings', { key: 'limit_rows', bytes: flipped })
+    const discarded: string[] = []
+    const storage = await openLmdbStorage(path, { onDiscarded: (place) => discarded.push(place) })
+    const label = Buffer.from(flipped).toString('latin1')
+    t.same(discarded, ['settings/limit_rows'], label)
+    t.equal(await storage.get('settings', 'limit_rows'), null, label)
+    t.match(await storage.list('settings'), [{ key: 'other', value: 'x' }], label)
+    await storage.commit([{ kind: 'variables', key: 'a', value: 2, version: 0 }])
+    await storage.close()
+    await readsWhole(t, path)
+    const next = await openLmdbStorage(path)
+    await next.commit([counts])
+    await next.close()
+  }
+  for (const change of [
+    (maps: Maps) => maps.checksums.put('settings/limit_rows', 1),
+    (maps: Maps) => maps.settings.remove('limit_rows'),
+  ]) {
+    await changeFile(path, change)
+    const storage = await openLmdbStorage(path)
+    t.same((await storage.list('settings')).length, 1)
+    await storage.commit([counts])
+    t.match(await storage.list('settings'), [{ key: 'limit_rows', value: '[[1,2]]' }, { key: 'other' }])
+    await storage.close()
+  }
+  await writeRaw(path, 'settings', { key: 'other', bytes: Buffer.from('"y"') })
+  await t.rejects((await openAt(t, path)).list('settings'), { name: 'StorageDamagedError' })
+})
+
+async function readsWhole(t: Test, path: string): Promise<void> {
+  const discarded: string[] = []
+  const storage = await openLmdbStorage(path, { onDiscarded: (place) => discarded.push(place) })
+  t.same([discarded, (await storage.list('settings')).length], [[], 1], 'the first change has removed it')
+  await storage.close()
+}
+
+async function readRaw(path: string, kind: string, key: string): Promise<Uint8Array> {
+  const root = open<Uint8Array>({ path, noSubdir: true, encoding: 'binary', maxDbs: 16 })
+  const bytes = Uint8Array.from(root.openDB<Uint8Array>({ name: kind, encoding: 'binary' }).get(key) ?? [])
+  await root.close()
+  return bytes
+}
+
+async function writeRaw(path: string, kind: string, record: { key: string; bytes: Uint8Array }): Promise<void> {
+  const root = open<Uint8Array>({ path, noSubdir: true, encoding: 'binary', maxDbs: 16 })
+  await root.openDB<Uint8Array>({ name: kind, encoding: 'binary' }).put(record.key, record.bytes)
+  await root.close()
+}
+
 t.test('a record without a checksum is one of an earlier release, and has one when it is written', async (t) => {
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
   await (await openLmdbStorage(path)).close()
@@ -136,6 +194,7 @@ t.test('a record without a checksum is one of an earlier release, and has one wh
 
 interface Maps {
   readonly variables: { put(key: string, value: unknown): Promise<boolean>; remove(key: string): Promise<boolean> }
+  readonly settings: Pick<Maps['variables'], 'remove'>
   readonly checksums: { put(key: string, value: unknown): Promise<boolean> }
 }
 
@@ -143,7 +202,7 @@ interface Maps {
 async function changeFile(path: string, change: (maps: Maps) => Promise<boolean>): Promise<void> {
   const root = open<unknown>({ path, noSubdir: true, encoding: 'json', maxDbs: 16 })
   const mapOf = (name: string) => root.openDB<unknown>({ name, encoding: 'json' })
-  await change({ variables: mapOf('variables'), checksums: mapOf('checksums') })
+  await change({ variables: mapOf('variables'), settings: mapOf('settings'), checksums: mapOf('checksums') })
   await root.close()
 }
 
