@@ -89,21 +89,57 @@ function readFlags(flags: readonly string[]): GivenFlags {
   let asked: GivenFlags['asked']
   // The word after an unknown flag is taken for its value, so that one mistake is told once.
   let unknownFlagIndex = -2
+  let lastSwitch: { readonly name: string; readonly index: number } | null = null
   for (const token of tokens) {
-    if (token.kind === 'positional' && token.index !== unknownFlagIndex + 1)
-      problems.push(`${positionalText(token.value)} is not an option; options look like --port 7181.`)
+    if (token.kind === 'positional' && token.index !== unknownFlagIndex + 1) {
+      const switchName: string | null = lastSwitch?.index === token.index - 1 ? lastSwitch.name : null
+      problems.push(problemOfWord(token.value, switchName))
+    }
     if (token.kind !== 'option') continue
     const key = keyByFlag.get(token.name)
     if (token.name === 'help' || token.name === 'h') asked ??= 'help'
     else if (token.name === 'version' || token.name === 'v') asked ??= 'version'
     else if (key === undefined) {
-      problems.push(`${shown(token.rawName)} is no option${hintOf(nearestFlag(token.name))}; --help lists them.`)
+      problems.push(problemOfUnknown(token))
       unknownFlagIndex = token.index
-    } else if (token.value === undefined && isSwitch(key)) texts.set(key, 'true')
-    else if (token.value === undefined) problems.push(`${token.rawName} has no value.`)
-    else texts.set(key, token.value)
+    } else if (token.value === undefined && isSwitch(key)) {
+      texts.set(key, 'true')
+      lastSwitch = { name: token.rawName, index: token.index }
+    } else if (token.value === undefined) problems.push(`${token.rawName} has no value; ${valueHintOf(token.rawName)}.`)
+    else {
+      const flag = token.inlineValue ? null : knownFlagIn(token.value)
+      if (flag === null) texts.set(key, token.value)
+      else problems.push(`${token.rawName} has no value, as ${flag} is an option; ${valueHintOf(token.rawName)}.`)
+    }
   }
   return { asked, texts, problems }
+}
+
+/** @param switchName of the switch in front of the word; null where there is none. */
+function problemOfWord(word: string, switchName: string | null): string {
+  const isOn = switchValueOf(word)
+  if (switchName === null || isOn === null)
+    return `${positionalText(word)} is not an option; options look like --port 7181.`
+  const remedy = isOn ? `write ${switchName} alone` : 'leave it out to turn it off'
+  return `${switchName} takes no value behind a space; ${remedy}, or write ${switchName}=${isOn}.`
+}
+
+function problemOfUnknown({ name, rawName }: { readonly name: string; readonly rawName: string }): string {
+  const key = keyByFlag.get(name.replace(/^no-/, ''))
+  if (key !== undefined && isSwitch(key)) {
+    return `${rawName} is no option; to turn --${flagName(key)} off, leave it out, or write --${flagName(key)}=false.`
+  }
+  return `${shown(rawName)} is no option${hintOf(nearestFlag(name))}; --help lists them.`
+}
+
+/** `--data-dir --http2` is a value that was forgotten, and no directory of that name. The flag alone: its value may be a secret. */
+function knownFlagIn(text: string): string | null {
+  const [flag = ''] = text.split('=', 1)
+  return flag.startsWith('--') && keyByFlag.has(flag.slice(2)) ? flag : null
+}
+
+function valueHintOf(flag: string): string {
+  return `write ${flag}=<value>`
 }
 
 function isSwitch(key: OptionKey): boolean {
@@ -155,10 +191,15 @@ function parseValue(definition: OptionDefinition, text: string): ValueVerdict {
 }
 
 function parseSwitch(text: string): ValueVerdict {
+  const value = switchValueOf(text)
+  return value === null ? { problem: `is "${text}", but must be true or false` } : { value }
+}
+
+/** Null for a word that is neither. */
+function switchValueOf(text: string): boolean | null {
   const word = text.trim().toLowerCase()
-  if (['true', '1', 'yes', 'on'].includes(word)) return { value: true }
-  if (['false', '0', 'no', 'off'].includes(word)) return { value: false }
-  return { problem: `is "${text}", but must be true or false` }
+  if (['true', '1', 'yes', 'on'].includes(word)) return true
+  return ['false', '0', 'no', 'off'].includes(word) ? false : null
 }
 
 const byteSuffixes: Readonly<Record<string, number>> = {

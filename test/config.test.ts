@@ -275,6 +275,8 @@ t.test('a token in a wrong place of the command line is not repeated', async (t)
     ['--admin-token', '', 's3cr3t-t0ken'],
     ['--admin-token=s3cr3t t0ken'],
     ['--', 's3cr3t-t0ken'],
+    ['--port', '--admin-token=s3cr3t-t0ken'],
+    ['--http2', 's3cr3t-t0ken'],
     ['serve', 's3cr3t-t0ken'],
   ])
     t.notMatch(problemsOf(flags, {}).join(), /s3cr3t/, flags.join(' '))
@@ -284,10 +286,40 @@ t.test('every mistake is told at once', async (t) => {
   t.same(problemsOf(['--prot', '1', 'serve', '--workers', '0', '--host'], { MILLRACE_PORT: 'x' }), [
     '--prot is no option (did you mean --port?); --help lists them.',
     '"serve" is not an option; options look like --port 7181.',
-    '--host has no value.',
+    '--host has no value; write --host=<value>.',
     'MILLRACE_PORT is "x", but must be a whole number.',
     '--workers is 0, but must be from 1 to 64.',
   ])
+})
+
+t.test('a switch with a word behind it is told what to write instead', async (t) => {
+  const off = '--http2 takes no value behind a space; leave it out to turn it off, or write --http2=false.'
+  for (const word of ['true', 'TRUE', 'yes', 'on', '1']) {
+    const on = '--http2 takes no value behind a space; write --http2 alone, or write --http2=true.'
+    t.same(problemsOf(['--http2', word]), [on], word)
+  }
+  for (const word of ['false', 'no', 'off', '0']) t.same(problemsOf(['--http2', word]), [off], word)
+  t.same(problemsOf(['--http2', '--port', '1', 'true']), ['"true" is not an option; options look like --port 7181.'])
+  t.same(problemsOf(['--http2', 'maybe']), ['"maybe" is not an option; options look like --port 7181.'])
+  t.same(problemsOf(['--http2=maybe']), ['--http2 is "maybe", but must be true or false.'])
+  t.same(problemsOf(['--no-http2']), [
+    '--no-http2 is no option; to turn --http2 off, leave it out, or write --http2=false.',
+  ])
+  for (const [flag, isOn] of [
+    ['--http2', true],
+    ['--http2=yes', true],
+    ['--http2=false', false],
+  ] as const) {
+    t.match(read([flag]), { kind: 'options', options: { http2: isOn } }, flag)
+  }
+})
+
+t.test('an option is no value of the one before it', async (t) => {
+  t.same(problemsOf(['--data-dir', '--http2']), [
+    '--data-dir has no value, as --http2 is an option; write --data-dir=<value>.',
+  ])
+  t.same(problemsOf(['--port', '--host=::1']), ['--port has no value, as --host is an option; write --port=<value>.'])
+  t.match(read(['--data-dir=--http2']), { kind: 'options', options: { dataDir: '--http2' } })
 })
 
 t.test('an unknown variable with our prefix is a warning, and other variables are nobody’s business', async (t) => {
