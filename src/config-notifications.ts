@@ -83,7 +83,8 @@ export const notificationOptions = {
     min: 100,
     max: 600_000,
     default: 10_000,
-    sentence: 'Longest time in which the server of e-mails or the webhook must take a notification.',
+    sentence:
+      'Longest time in which the webhook must answer, and in which the mail server must take an e-mail; it may accept it later.',
   },
   notificationsAttemptsMax: {
     kind: 'integer',

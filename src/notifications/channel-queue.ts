@@ -15,7 +15,7 @@ export interface ChannelCounts {
   readonly sentCount: number
   /** Attempts that were not taken. */
   readonly failedCount: number
-  /** Given up: no room, or no attempt left. */
+  /** Given up: no room, no attempt left, or refused for good. */
   readonly droppedCount: number
   readonly waitingCount: number
 }
@@ -32,7 +32,7 @@ const retryMsMax = 3_600_000
 export class ChannelQueue {
   readonly #options: ChannelQueueOptions
   readonly #channel: Channel
-  readonly #logger: Pick<Logger, 'info' | 'warn'>
+  readonly #logger: Pick<Logger, 'error' | 'info' | 'warn'>
   #waiting: readonly WaitingNotification[]
   #sentCount = 0
   #failedCount = 0
@@ -44,7 +44,7 @@ export class ChannelQueue {
     options: ChannelQueueOptions,
     deps: {
       readonly channel: Channel
-      readonly logger: Pick<Logger, 'info' | 'warn'>
+      readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
       readonly kept: readonly WaitingNotification[]
     },
   ) {
@@ -109,7 +109,7 @@ export class ChannelQueue {
     } catch (error) {
       if (!(error instanceof DeliveryFailure)) throw error
       // It is sent again after the restart.
-      if (!this.#isClosed) this.#noteFailure(waiting, error.message, now())
+      if (!this.#isClosed) this.#noteFailure(waiting, error, now())
       return false
     }
     this.#sentCount += 1
@@ -119,11 +119,11 @@ export class ChannelQueue {
     return true
   }
 
-  #noteFailure(waiting: WaitingNotification, reason: string, nowMs: number): void {
+  #noteFailure(waiting: WaitingNotification, { message: reason, isFinal }: DeliveryFailure, nowMs: number): void {
     const attemptCount = waiting.attemptCount + 1
     const { limit, level } = waiting.notification
     this.#failedCount += 1
-    if (attemptCount >= this.#options.notificationsAttemptsMax) {
+    if (isFinal || attemptCount >= this.#options.notificationsAttemptsMax) {
       this.#replace(waiting, null)
       this.#drop(waiting.notification, reason)
       return
@@ -136,7 +136,7 @@ export class ChannelQueue {
 
   #drop({ limit, level }: Notification, reason: string): void {
     this.#droppedCount += 1
-    this.#logger.warn({ channel: this.name, limit, level, reason }, 'A notification was dropped.')
+    this.#logger.error({ channel: this.name, limit, level, reason }, 'A notification was dropped.')
   }
 
   #replace(waiting: WaitingNotification, other: WaitingNotification | null): void {

@@ -1,4 +1,6 @@
-import { type Channel, DeliveryFailure, type Notification } from './notification.types.ts'
+import { toEmailFailure } from './email-failure.ts'
+import type { Channel, Notification } from './notification.types.ts'
+import { SendingClock } from './sending-clock.ts'
 
 export interface EmailOptions {
   /** `smtp://user:password@host:port`; what stands before the host is percent-encoded. */
@@ -13,37 +15,68 @@ export interface EmailOptions {
 const submissionPort = 587
 const submissionsPort = 465
 
-/** E-mail by SMTP: one connection for each. Loads its package, which is not loaded where no e-mail is sent. @param ca trusted instead of the well-known ones, as PEM. */
-export async function openEmailChannel(options: EmailOptions, { ca }: { readonly ca?: string } = {}): Promise<Channel> {
+/** A server may check a message before it answers; who gives up before that has it sent twice (RFC 5321 §4.5.3.2.6). */
+const answerTimeMaxMs = 600_000
+
+export interface EmailDeps {
+  /** Trusted instead of the well-known ones, as PEM. */
+  readonly ca?: string
+  /** How long the answer to a message that is out is waited for. */
+  readonly answerTimeMaxMs?: number
+}
+
+/** E-mail by SMTP: one connection for each. Loads its package, which is not loaded where no e-mail is sent. */
+export async function openEmailChannel(options: EmailOptions, deps: EmailDeps = {}): Promise<Channel> {
   const { createTransport } = await import('nodemailer')
   const { emailFrom: address, emailTo, notificationsTimeoutMs } = options
-  const transport = createTransport({
+  const waitMs = deps.answerTimeMaxMs ?? answerTimeMaxMs
+  const settings = {
     ...serverOf(options),
     connectionTimeout: notificationsTimeoutMs,
     greetingTimeout: notificationsTimeoutMs,
-    socketTimeout: notificationsTimeoutMs,
+    // The clock of a sending ends what is slow before the message is out.
+    socketTimeout: waitMs + notificationsTimeoutMs,
     dnsTimeout: notificationsTimeoutMs,
-    ...(ca === undefined ? {} : { tls: { ca } }),
+    ...(deps.ca === undefined ? {} : { tls: { ca: deps.ca } }),
     logger: false,
     disableFileAccess: true,
     disableUrlAccess: true,
-  })
+  } as const
   const domain = address.slice(address.indexOf('@') + 1)
+  const clocks = new Set<SendingClock>()
   const send = async ({ id, title, text }: Notification): Promise<void> => {
-    await transport.sendMail({
-      from: { name: 'Millrace', address },
-      to: emailTo.split(',').map((to) => to.trim()),
-      subject: title,
-      text,
-      messageId: `<${id}@${domain}>`,
-      // No answers of those who are on holiday (RFC 3834 §5).
-      headers: { 'Auto-Submitted': 'auto-generated' },
+    const clock = new SendingClock({ timeMaxMs: notificationsTimeoutMs, answerTimeMaxMs: waitMs })
+    clocks.add(clock)
+    const transport = createTransport(settings)
+    transport.use('stream', (mail, done) => {
+      mail.message.processFunc((message) => message.once('end', () => clock.noteOut()))
+      done()
     })
+    try {
+      await transport.sendMail({
+        from: { name: 'Millrace', address },
+        to: emailTo.split(',').map((to) => to.trim()),
+        subject: title,
+        text,
+        messageId: `<${id}@${domain}>`,
+        // No answers of those who are on holiday (RFC 3834 §5).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        signal: clock.signal,
+      })
+    } catch (error) {
+      throw clock.failure ?? toEmailFailure(error)
+    } finally {
+      clock.stop()
+      clocks.delete(clock)
+      transport.close()
+    }
   }
   return {
     name: 'email',
-    send: (notification) => inTime(send(notification), notificationsTimeoutMs),
-    close: async () => transport.close(),
+    send,
+    close: async () => {
+      for (const clock of clocks) clock.close()
+    },
   }
 }
 
@@ -59,27 +92,4 @@ function serverOf({ smtpUrl, smtpTls }: EmailOptions) {
     ignoreTLS: smtpTls === 'off',
     ...(username === '' ? {} : { auth }),
   }
-}
-
-/** A connection that is slow at each of its steps is left alone, and ends by the timeouts of its own. */
-async function inTime(sending: Promise<void>, timeMaxMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new DeliveryFailure('the server did not take it in time')), timeMaxMs)
-  })
-  try {
-    await Promise.race([sending, late])
-  } catch (error) {
-    throw error instanceof DeliveryFailure ? error : new DeliveryFailure(reasonOf(error))
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** The message itself may repeat what was sent. */
-function reasonOf(error: unknown): string {
-  // Of errors of nodemailer, both may be there.
-  const { code, responseCode } = error as { readonly code?: unknown; readonly responseCode?: unknown }
-  const answer = typeof responseCode === 'number' ? `, answer ${responseCode}` : ''
-  return `the e-mail was not taken: ${typeof code === 'string' ? code : 'unknown error'}${answer}`
 }

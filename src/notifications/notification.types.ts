@@ -37,4 +37,11 @@ export interface Channel {
 /** Why a notification was not taken, in words that have no secret: they go into the log. */
 export class DeliveryFailure extends Error {
   override readonly name = 'DeliveryFailure'
+  /** Whether another attempt would be refused too. */
+  readonly isFinal: boolean
+
+  constructor(message: string, { isFinal }: { readonly isFinal: boolean }) {
+    super(message)
+    this.isFinal = isFinal
+  }
 }

@@ -17,6 +17,7 @@ import {
 } from './channel-queue.ts'
 import { LimitWatch, type LimitWatchOptions, type ToldTime } from './limit-watch.ts'
 import type { Channel, ChannelName } from './notification.types.ts'
+import { Rerun } from './rerun.ts'
 
 export interface NotificationsOptions extends ChannelQueueOptions, LimitWatchOptions {
   readonly notificationsCheckMs: number
@@ -52,9 +53,10 @@ export class Notifications {
   readonly #queues: readonly ChannelQueue[]
   readonly #unsubscribe: () => void
   #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | null = null
+  readonly #looks: Rerun
+  /** Of each queue: who answers late holds up neither the looks nor the other one. */
+  readonly #sends: readonly Rerun[]
   #counting: Promise<ReadonlyMap<LimitName, number>> | null = null
-  #isAskedAgain = false
   #isClosed = false
   #writing: Promise<void> = Promise.resolve()
 
@@ -67,6 +69,10 @@ export class Notifications {
     this.#watch = new LimitWatch(options, kept.told)
     this.#queues = deps.channels.map(
       (channel) => new ChannelQueue(options, { channel, logger: deps.logger, kept: kept.waiting[channel.name] ?? [] }),
+    )
+    this.#looks = new Rerun(() => this.#logged(() => this.#look()))
+    this.#sends = this.#queues.map(
+      (queue) => new Rerun(() => this.#logged(() => queue.sendDue(deps.now, () => this.#write()))),
     )
     this.#unsubscribe = deps.limitHits.onLimitHit((hit) => this.#note(hit))
   }
@@ -81,12 +87,9 @@ export class Notifications {
   }
 
   /** Looks at the limits, and sends what is due. It never fails: what goes wrong is logged, and done again later. */
-  check(): Promise<void> {
-    this.#isAskedAgain = true
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null
-    })
-    return this.#running
+  async check(): Promise<void> {
+    await this.#looks.ask()
+    await Promise.all(this.#sends.map((sends) => sends.ask()))
   }
 
   async close(): Promise<void> {
@@ -94,7 +97,7 @@ export class Notifications {
     clearInterval(this.#timer)
     this.#unsubscribe()
     for (const queue of this.#queues) await queue.close()
-    if (this.#running !== null) await within(closeTimeMaxMs, this.#running)
+    await within(closeTimeMaxMs, Promise.all([this.#looks, ...this.#sends].map(({ running }) => running)))
   }
 
   #note(hit: LimitHit): void {
@@ -102,15 +105,12 @@ export class Notifications {
     if (this.#watch.note(hit)) setImmediate(() => void this.check())
   }
 
-  async #run(): Promise<void> {
-    while (this.#isAskedAgain && !this.#isClosed) {
-      this.#isAskedAgain = false
-      try {
-        await this.#look()
-        await Promise.all(this.#queues.map((queue) => queue.sendDue(this.#deps.now, () => this.#write())))
-      } catch (err) {
-        this.#deps.logger.error({ err }, 'Notifications have failed; they are tried again.')
-      }
+  async #logged(run: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return
+    try {
+      await run()
+    } catch (err) {
+      this.#deps.logger.error({ err }, 'Notifications have failed; they are tried again.')
     }
   }
 

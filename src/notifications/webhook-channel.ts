@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { connectionFaultOf } from '../shared/connection-faults.ts'
 import { type Channel, DeliveryFailure, type Notification } from './notification.types.ts'
 
 export interface WebhookDeps {
@@ -24,7 +25,9 @@ export function openWebhookChannel({ webhookSecret }: { readonly webhookSecret: 
       },
       body,
     )
-    if (status < 200 || status > 299) throw new DeliveryFailure(`the webhook answered ${status}`)
+    if (status < 200 || status > 299) {
+      throw new DeliveryFailure(`the webhook answered ${status}`, { isFinal: isFinal(status) })
+    }
   }
   return {
     name: 'webhook',
@@ -33,12 +36,24 @@ export function openWebhookChannel({ webhookSecret }: { readonly webhookSecret: 
   }
 }
 
+/** Who says that a request is wrong says so of the next attempt too; 408 and 429 ask for another one. */
+function isFinal(status: number): boolean {
+  return status >= 400 && status <= 499 && status !== 408 && status !== 429
+}
+
 function rethrowFailure(error: unknown): never {
   if (error instanceof DeliveryFailure) throw error
-  // The message may have the address, which may be a secret.
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
-  const name = error instanceof Error ? error.name : 'unknown error'
-  throw new DeliveryFailure(`the webhook was not reached: ${code ?? name}`)
+  throw new DeliveryFailure(`the webhook was not reached: ${reasonOf(error)}`, { isFinal: false })
+}
+
+/** The message of an error may have the address, which may be a secret. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  if (error.name === 'TimeoutError') return 'it did not answer in time (--notifications-timeout-ms)'
+  if (error.name === 'AbortError') return 'the service ended'
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null
+  if (code === 'URL_REFUSED') return 'its address is not public (--webhook-allow)'
+  return code === null ? `unknown error ${error.name}` : (connectionFaultOf(code) ?? `the connection failed (${code})`)
 }
 
 function shapeOf(notification: Notification): object {

@@ -23,6 +23,7 @@ class TestChannel implements Channel {
   readonly taken: Notification[] = []
   attemptCount = 0
   failure: string | null = null
+  isFinal = false
   /** What each attempt waits for. */
   held: Promise<void> = Promise.resolve()
   readonly #closed = new AbortController()
@@ -35,8 +36,8 @@ class TestChannel implements Channel {
     this.attemptCount += 1
     const isClosed = once(this.#closed.signal, 'abort').then(() => true)
     const isEnded = await Promise.race([this.held.then(() => false), isClosed])
-    if (isEnded) throw new DeliveryFailure('closed')
-    if (this.failure !== null) throw new DeliveryFailure(this.failure)
+    if (isEnded) throw new DeliveryFailure('closed', { isFinal: false })
+    if (this.failure !== null) throw new DeliveryFailure(this.failure, this)
     this.taken.push(notification)
   }
 
@@ -153,6 +154,47 @@ t.test('what is not taken is sent again after 1 and 2 minutes, and given up afte
   t.match(notifications.counts[0], { sentCount: 0, failedCount: 3, droppedCount: 1, waitingCount: 0 })
   t.equal(well.taken.length, 1, 'the other channel has it at once')
   t.match(await world.log.until('A notification was dropped.'), { fields: { channel: 'email', reason: 'no' } })
+})
+
+t.test('what is refused for good is given up at once, and told', async (t) => {
+  const world = new World()
+  const channel = new TestChannel()
+  channel.failure = 'the mail server refused the message (answer 554)'
+  channel.isFinal = true
+  const notifications = await world.open([channel])
+  t.teardown(() => notifications.close())
+  world.hits.tell(hit)
+  await notifications.check()
+  t.match(notifications.counts, [{ sentCount: 0, failedCount: 1, droppedCount: 1, waitingCount: 0 }])
+  t.match(await world.log.until('A notification was dropped.'), {
+    level: 'error',
+    fields: { channel: 'email', limit: 'imports', reason: channel.failure },
+  })
+  world.nowMs += minuteMs
+  await notifications.check()
+  t.equal(channel.attemptCount, 1)
+})
+
+t.test('a channel whose answer is late holds up neither the other one nor what is told meanwhile', async (t) => {
+  const world = new World()
+  const [late, well] = [new TestChannel('email'), new TestChannel('webhook')]
+  let answer = (): void => {}
+  late.held = new Promise((resolve) => {
+    answer = resolve
+  })
+  const notifications = await world.open([late, well])
+  t.teardown(() => notifications.close())
+  world.hits.tell(hit)
+  await world.log.until('A notification was sent.', ({ channel }) => channel === 'webhook')
+  world.hits.tell({ ...hit, limit: 'events' })
+  await world.log.until('A notification was sent.', ({ channel, limit }) => channel === 'webhook' && limit === 'events')
+  t.same([late.attemptCount, late.taken.length, well.taken.length], [1, 0, 2])
+  answer()
+  await notifications.check()
+  t.same(
+    late.taken.map(({ limit }) => limit),
+    ['imports', 'events'],
+  )
 })
 
 t.test('a pause is an hour at most', async (t) => {

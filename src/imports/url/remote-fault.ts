@@ -1,6 +1,7 @@
 // What a request failed with, and whether another one may help.
 
 import { errors as undiciErrors } from 'undici'
+import { connectionFaultOf, isTlsCode } from '../../shared/connection-faults.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 
 /** One request failed; what the reader of the file is told when there is no further one. */
@@ -60,15 +61,6 @@ export function toRemoteFault(thrown: unknown, { place, isInBody }: FaultPlace):
 const foreignCodes: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'the host name does not exist',
-  EAI_AGAIN: 'the host name could not be resolved now',
-  ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was reset',
-  EPIPE: 'the connection was reset',
-  ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'the host cannot be reached',
-  ENETUNREACH: 'the network of the host cannot be reached',
-  UND_ERR_SOCKET: 'the connection was closed too early',
   UND_ERR_CONNECT_TIMEOUT: 'the connection was not made in time (--url-connect-timeout-ms)',
   UND_ERR_HEADERS_TIMEOUT: 'the headers did not arrive in time (--url-headers-timeout-ms)',
   UND_ERR_BODY_TIMEOUT: 'no bytes arrived for too long (--url-idle-timeout-ms)',
@@ -77,21 +69,12 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 function reasonOf(code: string, thrown: unknown): string {
-  if (isTlsCode(code)) return `a secure connection could not be made: ${code}`
   if (code.startsWith('HPE_')) return 'the answer is not valid HTTP'
-  // Messages of the system name addresses, which may be those of a private network; codes do not.
-  return reasons[code] ?? `the connection failed (${code}${syscallOf(thrown)})`
+  return reasons[code] ?? connectionFaultOf(code) ?? `the connection failed (${code}${syscallOf(thrown)})`
 }
 
 function isFinal(code: string): boolean {
   return code === 'ENOTFOUND' || code === 'UND_ERR_HEADERS_OVERFLOW' || isTlsCode(code)
-}
-
-/** Codes of certificates are those of OpenSSL's X509_V_ERR, which have no prefix in common. */
-function isTlsCode(code: string): boolean {
-  return /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/.test(
-    code,
-  )
 }
 
 function codeOf(thrown: unknown): string | undefined {

@@ -20,6 +20,8 @@ export class MailServer {
   readonly logins: (readonly [user: string, password: string])[] = []
   /** Answer to a body; null takes it. */
   refusal: Error | null = null
+  /** What the answer to a body waits for. */
+  held: Promise<void> = Promise.resolve()
   readonly #server: SMTPServer
 
   private constructor(options: SMTPServerOptions) {
@@ -43,7 +45,7 @@ export class MailServer {
             user: session.user as string | undefined,
             isSecure: session.secure,
           })
-          callback()
+          void this.held.then(() => callback())
         })
       },
     })
