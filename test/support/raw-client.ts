@@ -50,13 +50,14 @@ export class RawClient {
     return this.text
   }
 
-  /** The next whole answer; its body is JSON. What follows it is kept for the next call. */
+  /** The next whole answer; its body is JSON. What follows it is kept for the next call. A 100 on the way is passed over. */
   async answer(): Promise<RawAnswer> {
     const text = await this.until((text) => wholeAnswerLength(text) >= 0)
     const whole = text.slice(0, Math.max(0, wholeAnswerLength(text)))
     this.text = text.slice(whole.length)
     const [head = '', body = ''] = whole.split('\r\n\r\n')
-    return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
+    const status = Number(head.split(' ')[1])
+    return status === 100 ? this.answer() : { status, head, body: body === '' ? {} : JSON.parse(body) }
   }
 
   async end(): Promise<void> {
