@@ -1,8 +1,6 @@
 // `npm run test:full` and `npm run test:soak`: what takes longer than a newcomer waits for. The files whose counts depend on
 // the tier (`byTier`) and those of this folder; kills of a service under load; and the core of the API's tests on the other
-// versions of Node that the service runs on. `--without-scaled` leaves out the larger counts of files that the quick tier runs too:
-// what a change must pass then stays within the time that CI has. Ends with one plain line, "N passed, N failed", and exit code 1
-// when anything failed.
+// versions of Node that the service runs on. Ends with one plain line, "N passed, N failed", and exit code 1 when anything failed.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,14 +22,13 @@ interface Totals {
 }
 
 const isSoak = process.env['TEST_TIER'] === 'soak'
-const isWithoutScaled = process.argv.includes('--without-scaled')
 const testsProgram = join(repositoryRoot, 'dist/test/run-tests.js')
 const testFolder = join(repositoryRoot, 'dist/test')
 const otherNodes = ['22', '24']
 const slowestCount = 20
 const steps: Step[] = []
 
-await step(isWithoutScaled ? 'long tests' : 'scaled tests', () => runTests(process.execPath, [...longFiles()]))
+await step('long tests', () => runTests(process.execPath, [...longFiles()]))
 // Kills wait for starts most of the time, so the other versions of Node have the processor meanwhile.
 await Promise.all([step('kills', runKills), runOtherNodes()])
 const passed = steps.reduce((sum, { passed: count }) => sum + count, 0)
@@ -78,7 +75,7 @@ function isCore(path: string): boolean {
 
 /** This folder's, and those that ask for the tier. The last in the alphabet take longest, and come first: nothing waits for them at the end. */
 function longFiles(): readonly string[] {
-  const isLong = (path: string): boolean => path.startsWith('dist/test/full/') || (!isWithoutScaled && isScaled(path))
+  const isLong = (path: string): boolean => path.startsWith('dist/test/full/') || isScaled(path)
   return testFiles('.').filter(isLong).reverse()
 }
 
