@@ -6,11 +6,7 @@
  * row filters that were put into it. What it suggests stands behind that.
  */
 const rewritten =
-  /(?:[.:] In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(\. Maybe you meant: \[[^\]]{0,2000}\])?(?:: Note: [^.]*\. [^.?]*\?)?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
-/** And all that follows a syntax error; the token that it could not read stands in brackets. */
-const unread =
-  /(failed at position \d+ \(([\s\S]*?)\)(?: \(line \d+, col \d+\))?): [\s\S]*?\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
-
+  /(?:[.:] In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(\. Maybe you meant: \[[^[\]]{0,2000}\])?(?:: Note: [^.]{0,500}\. [^.?]{0,500}\?)?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
 /**
  * Behind some messages, the step of the plan, with casts and constants that nobody wrote: of it only the function is told. A
  * view's name helps whoever made it.
@@ -25,7 +21,7 @@ const inner = /\b__table\d+\./g
 
 /** What a table has, the columns of the engine's own among it. */
 const available = /,? available columns:(?: '[^']*')+/
-const suggestions = /\.? ?\b[Mm]aybe you meant: (?:\[([^\]]{0,2000})\]|((?:'[^']*'(?:, ?| or )?)+))\??/g
+const suggestions = /\.? ?\b[Mm]aybe you meant: (?:\[([^[\]]{0,2000})\]|((?:'[^']*'(?:, ?| or )?)+))\??/g
 /** The engine's own columns, and what statements of ours call theirs. */
 const ownName = /'_[^']*'|'[^']*\._[^']*'|'dummy[^']*'|'system\.[^']*'|'ws_\d+[^']*'/
 
@@ -37,10 +33,39 @@ export function isOwnText(message: string): boolean {
 /** The engine's message without the statement around the caller's text and what the engine has beside the caller's columns. */
 export function withoutInternals(message: string): string {
   if (isOwnText(message)) return message
-  const told = withoutLambda(message.replace(unread, '$1: $2')).replace(rewritten, '$1')
+  const told = withoutLambda(withoutUnread(message)).replace(rewritten, '$1')
   const placed = told.replace(executing, (step: string, name: string) => functionOf(told.replace(step, ''), name))
   const plain = placed.replace(available, '').replaceAll(suggestions, withoutOwn)
   return inPlainWords(plain.replace(doubleStop, '.').replaceAll(inner, ''))
+}
+
+const unreadHead = /failed at position \d+ \(/
+const unreadClose = /\)(?: \(line \d+, col \d+\))?: /
+const unreadEnd = /\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
+
+/**
+ * Without what follows a syntax error; the token that it could not read stands in brackets. The parts are found one behind the other, as
+ * a search for all of them reads on from each of its beginnings.
+ */
+function withoutUnread(message: string): string {
+  const head = foundFrom(unreadHead, message, 0)
+  const close = head === null ? null : foundFrom(unreadClose, message, head.end)
+  if (head === null || close === null) return message
+  const end = foundFrom(unreadEnd, message, close.end)?.end ?? message.length
+  return `${message.slice(0, close.end - 2)}: ${message.slice(head.end, close.start)}${message.slice(end)}`
+}
+
+interface Found {
+  readonly start: number
+  readonly end: number
+}
+
+/** The first place of a pattern from an index on; what the pattern looks for must not read on from each of its beginnings. */
+function foundFrom(pattern: RegExp, text: string, from: number): Found | null {
+  const search = new RegExp(pattern, 'g')
+  search.lastIndex = from
+  const found = search.exec(text)
+  return found === null ? null : { start: found.index, end: found.index + found[0].length }
 }
 
 /** It repeats a lambda before its message. Found by hand, as a search tries each `->` from each `Lambda`, and a caller may write many. */
@@ -71,10 +96,6 @@ function functionOf(message: string, name: string): string {
 
 /** What only those know who know the engine's source. */
 const obscure: readonly (readonly [said: RegExp, told: string])[] = [
-  [
-    /^ARRAY JOIN [\s\S]* requires expression ([\s\S]*) with Array or Map type\. Actual: /,
-    'ARRAY JOIN takes an Array or a Map, and $1 is ',
-  ],
   [/^JOIN {2}[\s\S]*?((?:[A-Z]{1,12} ){0,6}JOIN \.\.\. )/, '$1'],
   // The column that was found may be one that the engine made out of a condition.
   [
@@ -86,19 +107,55 @@ const obscure: readonly (readonly [said: RegExp, told: string])[] = [
   [/: While executing \w+(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/, ''],
   [/, in (?=\. \([A-Z][A-Z0-9_]+\)$)/, ''],
   [/\bbecause \w+ requires size >= (\d+)/, 'because it has fewer than $1 characters'],
-  [
-    /^OptimizedRegularExpression: cannot compile re2: ([\s\S]*), error: ([\s\S]*?)\. Look at \S+ for reference\. [\s\S]*?(, in function '\w+')?(?=\. \([A-Z][A-Z0-9_]+\)$|$)/,
-    "The regular expression '$1' cannot be read$3: $2. Its syntax is that of RE2; in a text of SQL write \\\\ for each \\",
-  ],
-  [/(\. Note: there are [\s\S]*?)(, in function '\w+')(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/, '$2$1'],
 ]
 
 function inPlainWords(message: string): string {
-  const told = obscure.reduce((text, [said, words]) => text.replace(said, words), message)
+  const plain = obscure.reduce((text, [said, words]) => text.replace(said, words), withPlainArrayJoin(message))
+  const told = withNoteLast(withPlainPattern(plain))
   return told.replace(expected, (_, before: string, list: string) => {
     const kinds = [...new Set(list.split(', '))].filter((kind) => !ownKinds.has(kind))
     return kinds.length === 0 ? '' : `${before}${kinds.join(', ')}`
   })
+}
+
+function withPlainArrayJoin(message: string): string {
+  const [head, middle, tail] = ['ARRAY JOIN ', ' requires expression ', ' with Array or Map type. Actual: ']
+  const end = message.startsWith(head) ? message.lastIndexOf(tail) : -1
+  const start = end < middle.length ? -1 : message.lastIndexOf(middle, end - middle.length)
+  if (start < head.length) return message
+  const expression = message.slice(start + middle.length, end)
+  return `ARRAY JOIN takes an Array or a Map, and ${expression} is ${message.slice(end + tail.length)}`
+}
+
+const patternFunction = /(?:, in function '\w+')?(?=\. \([A-Z][A-Z0-9_]+\)$|$)/
+
+function withPlainPattern(message: string): string {
+  const [head, middle] = ['OptimizedRegularExpression: cannot compile re2: ', ', error: ']
+  if (!message.startsWith(head)) return message
+  const references = [...message.matchAll(/\. Look at \S+ for reference\. /g)]
+  const last = references.at(-1)
+  const middleStart = last === undefined ? -1 : message.lastIndexOf(middle, last.index - middle.length)
+  const reasonStart = middleStart + middle.length
+  const reference = references.find(({ index }) => index >= reasonStart)
+  if (middleStart < head.length || reference === undefined) return message
+  const place = foundFrom(patternFunction, message, reference.index + reference[0].length)
+  const rest = place === null ? '' : message.slice(place.end)
+  const named = place === null ? '' : message.slice(place.start, place.end)
+  const pattern = message.slice(head.length, middleStart)
+  const reason = message.slice(reasonStart, reference.index)
+  return `The regular expression '${pattern}' cannot be read${named}: ${reason}. Its syntax is that of RE2; in a text of SQL write \\\\ for each \\${rest}`
+}
+
+const lastFunction = /, in function '\w+'(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+
+/** The function stands behind what it is said of, and not behind a note to it. */
+function withNoteLast(message: string): string {
+  const note = '. Note: there are '
+  const start = message.indexOf(note)
+  const named = start < 0 ? null : foundFrom(lastFunction, message, start + note.length)
+  if (named === null) return message
+  const name = message.slice(named.start, named.end)
+  return `${message.slice(0, start)}${name}${message.slice(start, named.start)}${message.slice(named.end)}`
 }
 
 const expected = /(\. Expected one of: )([^.]*)/
@@ -158,7 +215,7 @@ function cleanText(text: string): string {
     .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
     .replaceAll(/(?<!\s)\s*INTO OUTFILE '[^']*'/g, '')
     .replaceAll(/(?<![^\s'"`()])[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`()]*/g, (word) =>
-      word.replace(ownFile, 'a file of the service'),
+      withoutOwnFile(word),
     )
     .replaceAll(/`?\bws_0001`?\./g, '')
     // The engine's own id of a table, behind ours.
@@ -168,7 +225,22 @@ function cleanText(text: string): string {
     .trim()
 }
 
-const ownFile = /(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/
+const ownFolders: readonly string[] = ['/clickhouse/', '/parts/', '/results/']
+
+/** The word with its path to one of our folders as words, from its first slash or `file://` on. */
+function withoutOwnFile(word: string): string {
+  const [folder, at] = ownFolders
+    .map((name) => [name, word.lastIndexOf(name)] as const)
+    .reduce((last, one) => (one[1] > last[1] ? one : last))
+  const slash = word.indexOf('/')
+  const scheme = slash - 'file:'.length
+  const isUrl = scheme >= 0 && word.startsWith('file:///', scheme) && at > scheme + 'file://'.length
+  const start = isUrl ? scheme : slash
+  // The folder is none of ours where nothing stands before it.
+  if (at <= slash) return word
+  const end = foundFrom(/[:,]|$/, word, at + folder.length)?.start ?? word.length
+  return `${word.slice(0, start)}a file of the service${word.slice(end)}`
+}
 
 /** The query by which the engine tries a DEFAULT is none that the caller knows. */
 function withoutTrial(message: string): string {

@@ -112,6 +112,16 @@ t.test('a text of hundreds of thousands of characters comes to its end', async (
     ['cleanMessage', ' ', (text) => cleanMessage(`Code: 6. DB::Exception: '${text}x'. (A_B)`)],
     ['cleanMessage', '/', (text) => cleanMessage(`Code: 6. DB::Exception: '${text}x'. (A_B)`)],
     ['cleanMessage', '(A_B).', (text) => cleanMessage(`Code: 6. DB::Exception: ${text}x. (A_B)`)],
+    ['cleanMessage', '/clickhouse/ and /', (text) => cleanMessage(`/clickhouse${text.replaceAll(/[^/]/g, '/')}`)],
+    ['withoutInternals', 'failed at position 1 (', (text) => withoutInternals(`${text}. (A_B)`)],
+    ['withoutInternals', '. Note: there are ', (text) => withoutInternals(`${text}x`)],
+    ['withoutInternals', ': Note: ', (text) => withoutInternals(`: In scope SELECT ${text}x`)],
+    ['withoutInternals', '. Maybe you meant: [', (text) => withoutInternals(`${text}. (A_B)`)],
+    ['withoutInternals', ' requires expression ', (text) => withoutInternals(`ARRAY JOIN ${text}`)],
+    [
+      ...(['withoutInternals', ', error: '] as const),
+      (text) => withoutInternals(`OptimizedRegularExpression: cannot compile re2: ${text}`),
+    ],
     ['withoutInternals', 'Lambda -> ', (text) => withoutInternals(`'${text}'. (A_B)`)],
     ['a request', 'a', (text) => recorder.request(requestOf(text))],
   ]
