@@ -233,6 +233,7 @@ function ingestViewsOf(behind: ViewsBehind, gate: AppendGate): IngestViews {
     gate,
     kept: behind.keptPlaces().map((kept) => ({ ...kept, place: toSequence(kept.place) })),
     setAside: (dataSourceId, failure) => behind.setAside(dataSourceId, failure),
+    beforeBlock: (dataSourceId) => behind.importKeeper.beforeBlock(dataSourceId),
     beforeChange: (dataSourceIds) => behind.beforeChange(dataSourceIds),
     onKeptBeyond: () => behind.onKeptBeyond(),
     withParked: (graph) => behind.withParked(graph),

@@ -9,6 +9,7 @@ import type {
   PipeNode,
   UnlinkedView,
   ViewBehind,
+  ViewBehindFrom,
   ViewBranch,
   ViewRemovals,
 } from './pipe.types.ts'
@@ -135,12 +136,20 @@ function readRemovals(fields: Fields): ViewRemovals {
   }
 }
 
+function readBehindFrom(fields: Fields): ViewBehindFrom {
+  return {
+    sourceId: parseDataSourceId(readString(fields, 'sourceId')),
+    viewIds: readStrings(fields['viewIds'], 'viewIds').map(parseViewId),
+  }
+}
+
 function readBehind(fields: Fields): ViewBehind {
   return {
     sinceMs: readInteger(fields, 'sinceMs'),
     isParked: fields['isParked'] === true,
     place: fields['place'] === null ? null : readInteger(fields, 'place'),
     ...(fields['importPlace'] === undefined ? {} : { importPlace: readInteger(fields, 'importPlace') }),
+    ...(fields['from'] === undefined ? {} : { from: readBehindFrom(readObject(fields['from'], 'from')) }),
     tableBlocks: readInteger(fields, 'tableBlocks'),
     missCount: fields['missCount'] === undefined ? 0 : readInteger(fields, 'missCount'),
     errorName: readString(fields, 'errorName'),

@@ -72,12 +72,22 @@ export interface ViewBehind {
   readonly place: number | null
   /** The same among the blocks of imports that are kept as files, by their numbers; absent is the first. */
   readonly importPlace?: number
+  /** Through which views its source gets the rows of the blocks that are kept; absent where they are those of its source itself. */
+  readonly from?: ViewBehindFrom
   /** How many blocks the tables behind it had had when it had taken all before `place`. */
   readonly tableBlocks: number
   /** How often it did not take one. */
   readonly missCount: number
   /** What the engine calls the error by which it did not take one; empty where that is not known. */
   readonly errorName: string
+}
+
+/** A way of rows to the source of a view. */
+export interface ViewBehindFrom {
+  /** The data source whose blocks are kept. */
+  readonly sourceId: DataSourceId
+  /** All views on the way, as they are when it is parked. */
+  readonly viewIds: readonly ViewId[]
 }
 
 /** What the engine has as one view: it sees the blocks of one table. */

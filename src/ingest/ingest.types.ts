@@ -77,6 +77,8 @@ export interface KeptEventsOfViews {
    * stored.
    */
   keep(keeper: string, dataSourceId: string): Promise<number>
+  /** The same from a place on from which another keeper has kept them until now. */
+  keepFrom(keeper: string, dataSourceId: string, place: number): void
   /** All that is stored of a data source lies before this place. */
   placeNow(dataSourceId: string): number
   /** Resolves when no block waits for a view that does not take it: that is set aside by then, or is about to be after some time. */

@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { createDataSourceId } from '../catalog/data-source-id.ts'
-import { branchesOf, viewLabel, withBehind, withoutViews } from '../catalog/node-views.ts'
-import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
+import { branchesOf, materializedNodes, viewLabel, withBehind, withoutViews } from '../catalog/node-views.ts'
+import type { MaterializedNode, NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
@@ -113,9 +113,10 @@ class Views implements Materialize {
         catalog.listPipes().map((pipe) => withoutViews(pipe, ({ view }) => view !== undefined && old.has(view.id)))
       const plans = await this.#plan(changes, { find: (nameOrId) => catalog.find(nameOrId), listPipes })
       const made = plans.map((plan, index) => this.#inPlaceOf(plan, changes[index]))
+      const givenUp = new Set(made.filter(({ old }) => isGivenUpWith(old, catalog.listPipes())))
       const result = await this.#switched(made, () => write(made.map(({ view }) => view)))
       const { pipes, find } = { pipes: catalog.listPipes(), find: (id: string) => catalog.find(id) }
-      return { result, reports: made.map((one) => changedReport(one, { pipes, find })) }
+      return { result, reports: made.map((one) => changedReport(one, { pipes, find, isGivenUp: givenUp.has(one) })) }
     })
   }
 
@@ -278,9 +279,12 @@ class Views implements Materialize {
   }
 
   /** @throws VIEW_BEHIND (409) */
-  #refuseBehind(made: readonly MadeView[]): void {
+  #refuseBehind(made: readonly (MadeView & { readonly old?: NodeView })[]): void {
+    const replaced = new Set(made.flatMap(({ old }) => (old === undefined ? [] : branchesOf(old).map(({ id }) => id))))
     for (const { plan, target } of made) {
-      for (const { sourceId } of plan.branches) this.#deps.behind.refuseBehind(sourceId, target.id)
+      for (const { sourceId } of plan.branches) {
+        this.#deps.behind.refuseBehind({ sourceId, targetId: target.id, replaced })
+      }
     }
   }
 
@@ -378,19 +382,27 @@ function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
 
 function changedReport(
   made: MadeView & { readonly old: NodeView },
-  workspace: Parameters<typeof fillRemedy>[1],
+  { isGivenUp, ...workspace }: Parameters<typeof fillRemedy>[1] & { readonly isGivenUp: boolean },
 ): LinkReport {
   const report = reportOf(made, new Set())
   const { plan, view } = made
   if (view.id === made.old.id) return report
   const remedy = fillRemedy({ pipe: plan.link.pipe, node: { ...plan.node, view }, view }, workspace)
   const text = `rows that its Data Source has were made by the SQL before; to have them made anew of what its source has: ${remedy}`
-  const isGivenUp = branchesOf(made.old).some(isKept)
   return { ...report, warnings: [text, ...(isGivenUp ? [givenUp] : []), ...report.warnings] }
 }
 
+/** Whether blocks are kept for a view, or for one that gets them through it. */
+function isGivenUpWith(old: NodeView, pipes: readonly Pipe[]): boolean {
+  const ids = branchesOf(old).map(({ id }) => id)
+  const isBehind = ({ view }: MaterializedNode): boolean => {
+    return isKept(view) && (view.behind?.from?.viewIds ?? []).some((id) => ids.includes(id))
+  }
+  return branchesOf(old).some(isKept) || materializedNodes(pipes).some(isBehind)
+}
+
 const givenUp =
-  'rows that were kept for the Materialized View while it was parked are given up with the SQL before: its Data Source lacks them'
+  'rows that were kept for the Materialized View while it was parked, or for one that gets them through it, are given up with the SQL before: its Data Source lacks them'
 
 function requestOf({ overridden, link, schema, engine }: TargetDefinition): TargetRequest {
   const { id = createDataSourceId(), name = link.target.name } = overridden ?? {}

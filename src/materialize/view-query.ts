@@ -25,6 +25,8 @@ export interface ViewQuery {
   readonly warnings: readonly string[]
   /** Why all rows together give something else than its blocks do; clauses. */
   readonly blockwise: readonly string[]
+  /** Whether it makes the same rows of a block whenever it is run. */
+  readonly isSteady: boolean
   /** Names of what comes of aggregates, with the function where it is nothing but a call of one, in lower case. */
   readonly aggregates: ReadonlyMap<string, string | null>
 }
@@ -95,6 +97,7 @@ export function readViewQuery(sql: CheckedQuery): ViewQuery {
     isGrouped: isGrouped(parsed, outermost),
     warnings: warningsOf(parsed, { path, source, read }),
     blockwise: blockwiseOf(parsed, { path, source, read }, outermost),
+    isSteady: others.size === 0 && isSteady(parsed, { path, source, read }),
     aggregates: aggregatesOf(parsed, outermost),
   }
 }
@@ -340,6 +343,11 @@ function blockwiseOf(parsed: ParsedQuery, seen: Seen, outermost: QueryScope): re
     ],
   ]
   return reasons.flatMap(([isSo, text]) => (isSo ? [text] : []))
+}
+
+function isSteady(parsed: ParsedQuery, seen: Seen): boolean {
+  const { has, fickle, time } = factsOf(parsed, seen)
+  return fickle === undefined && time === undefined && !['LIMIT', 'OFFSET', 'FETCH'].some(has)
 }
 
 function aggregatesOf(parsed: ParsedQuery, scope: QueryScope): ReadonlyMap<string, string | null> {

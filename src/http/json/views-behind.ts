@@ -29,8 +29,9 @@ export function behindShape(one: BehindView, permissions: Permissions, named: (t
     ...(isKnown ? { remedy } : {}),
   }
   // How many rows came, when, and what is wrong with one.
-  const { sourceId: id } = node.view
-  if (!permissions.allows('quarantine:read', { name: '', id, isQuarantine: false })) return told
+  const { sourceId, behind } = node.view
+  const ids = [sourceId, behind?.from?.sourceId ?? sourceId]
+  if (!ids.every((id) => permissions.allows('quarantine:read', { name: '', id, isQuarantine: false }))) return told
   return {
     ...told,
     since: timeText(sinceMs),

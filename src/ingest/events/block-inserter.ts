@@ -30,7 +30,7 @@ export interface BlockInserterDeps {
   /** Epoch milliseconds, for what people read. */
   readonly now: () => number
   /** Absent where no views change. */
-  readonly views?: Pick<EventsViews, 'gate'> | undefined
+  readonly views?: Pick<EventsViews, 'beforeBlock' | 'gate'> | undefined
 }
 
 /** What a data source is told of its blocks. */
@@ -101,6 +101,7 @@ export class BlockInserter {
     // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
     const leave = await this.#enter(views.gate)
     try {
+      await views.beforeBlock?.(this.#stream)
       await this.#storeNext(dataSource)
     } finally {
       leave()

@@ -100,4 +100,6 @@ export interface EventsViews {
    * the blocks that it lacks are kept then. Never rejects.
    */
   readonly setAside: (dataSourceId: string, failure: unknown) => Promise<boolean>
+  /** A block is about to be stored; null where that changes nothing. Rejects where it must not be stored yet. */
+  readonly beforeBlock?: (dataSourceId: string) => Promise<void> | null
 }

@@ -58,6 +58,10 @@ export class KeptEvents implements KeptEventsOfViews {
     return place
   }
 
+  keepFrom(keeper: string, dataSourceId: string, place: number): void {
+    this.#deps.kept.keep({ keeper, dataSourceId, place: toSequence(place) })
+  }
+
   placeNow(dataSourceId: string): Sequence {
     const { sources, nextSequence } = this.#deps
     return sources.find(dataSourceId)?.firstOutstanding ?? nextSequence()

@@ -4,6 +4,7 @@ import type { NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { FailedBlock, KeptBlocksOfViews, RepeatInto } from './behind.types.ts'
 import type { KeptImport, KeptImports } from './kept-imports.ts'
+import { keptSourceOf } from './view-reach.ts'
 
 /** Where the blocks begin that are kept for a view, in the log and among those of imports. */
 export interface BacklogPlace {
@@ -39,6 +40,12 @@ export class Backlog {
     return { place, importPlace }
   }
 
+  /** Keeps those from an earlier place on, too, which somebody else has kept until now. */
+  keepFrom(viewId: string, dataSourceId: string, { place, importPlace }: BacklogPlace): void {
+    this.#deps.events().keepFrom(viewId, dataSourceId, place)
+    this.#deps.imports.keep(viewId, dataSourceId, importPlace)
+  }
+
   async moveTo(viewId: string, { place, importPlace }: BacklogPlace): Promise<void> {
     this.#deps.events().moveTo(viewId, place)
     await this.#deps.imports.moveTo(viewId, importPlace)
@@ -65,14 +72,17 @@ export class Backlog {
    * Another block that was being stored beside the one that parked a view failed too: it is kept as well, or the view is incomplete. Gives
    * what is to be noted of the view.
    */
-  async goBack({ id, sourceId, behind }: NodeView, block: FailedBlock): Promise<Partial<ViewBehind>> {
-    if (block.kind === 'events' || behind === undefined || behind.place === null) return {}
-    if (block.kept === null) {
+  async goBack(view: NodeView, dataSourceId: string, block: FailedBlock): Promise<Partial<ViewBehind>> {
+    const { id, behind } = view
+    if (behind === undefined || behind.place === null) return {}
+    const isForeign = keptSourceOf(view) !== dataSourceId
+    if (block.kind === 'events' && !isForeign) return {}
+    if (block.kind === 'events' || block.kept === null || isForeign) {
       await this.letGo(id)
       return { place: null }
     }
     const importPlace = Math.min(behind.importPlace ?? 0, block.kept.number)
-    this.#deps.imports.keep(id, sourceId, importPlace)
+    this.#deps.imports.keep(id, dataSourceId, importPlace)
     return { importPlace }
   }
 

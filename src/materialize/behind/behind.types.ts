@@ -11,6 +11,7 @@ import type { BacklogSize, KeptImport, KeptImports } from './kept-imports.ts'
 /** What is kept of events for views that are behind; see `ingest`. */
 export interface KeptBlocksOfViews {
   keep(viewId: string, dataSourceId: string): Promise<number>
+  keepFrom(viewId: string, dataSourceId: string, place: number): void
   placeNow(dataSourceId: string): number
   untilPassed(dataSourceId: string): Promise<void>
   nextPlace(viewId: string, from: number): number | null

@@ -26,7 +26,10 @@ const notedBlocks = 100
 /** Blocks that may have come since the try began. */
 const aheadBlocks = 50
 
+export const beingStored = 'a block of an import is being stored'
 const changed = 'what is kept for the view was changed'
+
+export const caughtUp = 'A Materialized View has caught up: it has all blocks again.'
 
 /** Somebody else has a say over the view now. */
 export class StoppedCatchUpError extends Error {
@@ -68,7 +71,7 @@ export class CatchUp {
     this.#source = source
     this.#place = place
     this.#noted = place
-    this.#twin = `${view.sourceId}_${view.id.slice('v_'.length)}${twinSuffix}`
+    this.#twin = twinOf(view.sourceId, view)
     this.#startedAt = deps.engineStart()
   }
 
@@ -133,7 +136,7 @@ export class CatchUp {
     const { id, targetId, sourceId, select } = this.#view
     await this.#repeat(Number.MAX_SAFE_INTEGER, atOnce)
     // Of an import that has still to set another view aside.
-    if (backlog.hasMore(id, this.#place)) throw new StoppedCatchUpError('a block of an import is being stored')
+    if (backlog.hasMore(id, this.#place)) throw new StoppedCatchUpError(beingStored)
     await store.sync()
     await this.#refuseUnseen()
     const own = { name: id, target: targetId, query: select }
@@ -151,7 +154,7 @@ export class CatchUp {
     await backlog.letGo(id)
     // An engine that was started before the catalog said so has lost it; one that is started later makes it by itself.
     if (this.#deps.engineStart() !== this.#startedAt) await this.#leave(() => store.views.create(own))
-    logger.info({ view: id }, 'A Materialized View has caught up: it has all blocks again.')
+    logger.info({ view: id }, caughtUp)
   }
 
   #refuseStopped(): void {
@@ -219,6 +222,12 @@ export class CatchUp {
 
 /** Of the table to which a view is moved. */
 const twinSuffix = '_twin'
+
+/** The name of a table that takes the place of another one for a view. */
+export function twinOf(table: string, { id }: Pick<NodeView, 'id'>): string {
+  return `${table}_${id.slice('v_'.length)}${twinSuffix}`
+}
+
 const twinName = new RegExp(`^t_[0-9a-f]{32}_[0-9a-f]{32}${twinSuffix}$`)
 
 /** Drops what a kill in the middle of a try left. Raises `StoreError`. */

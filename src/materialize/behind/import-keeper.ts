@@ -15,7 +15,7 @@ import { cascadeFrom } from '../view-graph.ts'
 import type { BehindDeps, FailedBlock } from './behind.types.ts'
 import type { InsertUnderWay, LeftInsert } from './inserts-under-way.ts'
 import type { KeptImport } from './kept-imports.ts'
-import { type FailedView, isKept, isRepeatable, knowsBlocks, viewsBehind } from './view-reach.ts'
+import { type FailedView, isKept, keptSourceOf, knowsBlocks, repeatableFrom, viewsBehind } from './view-reach.ts'
 
 /** Who parks views, and knows which are. */
 interface Parking {
@@ -49,13 +49,19 @@ export class ImportKeeper implements AppendKeeper {
     return before ?? this.#noteUnderWay(append)
   }
 
+  /** A block of events is about to be stored: nobody keeps it for views for which blocks of another data source are kept. */
+  beforeBlock(dataSourceId: string): Promise<void> | null {
+    return this.#parking.mayHaveSome ? this.#lacking(dataSourceId).then(() => undefined) : null
+  }
+
   async keepFailed(append: WrittenAppend, failure: StoreError, before: KeptAppend | null): Promise<KeptAppend | null> {
     if (before instanceof KeptBlock) return before
     const { catalog } = this.#deps
     const { table } = append.request
     const failed = this.#parking.parkable(table, failure)
-    if (failed === undefined || 'mirror' in failed || failed.node.view.sourceId !== table) return before
-    if (!isRepeatable(failed.node.view, catalog.listPipes(), (id) => catalog.find(id))) return before
+    if (failed === undefined || 'mirror' in failed) return before
+    const from = repeatableFrom(failed.node.view, catalog.listPipes(), (id) => catalog.find(id))
+    if (from?.sourceId !== table) return before
     const kept = await this.#keep(append)
     // A start runs it again of what is kept.
     if (kept !== null) await before?.noteStored()
@@ -156,7 +162,7 @@ export class ImportKeeper implements AppendKeeper {
     const { imports } = this.#deps
     const { table, blockId } = append.request
     const known = imports.isEmpty ? undefined : imports.find(table, blockId)
-    const lacking = this.#lacking(table)
+    const lacking = await this.#lacking(table)
     if (lacking.length === 0 && known !== undefined) return this.#begin(known, append.request)
     if (lacking.length === 0) return before ?? (await this.#noteUnderWay(append))
     const kept = await this.#keep(append)
@@ -257,9 +263,13 @@ export class ImportKeeper implements AppendKeeper {
     return true
   }
 
-  /** Views that are parked behind the table, and that have not all of its blocks lost yet. */
-  #lacking(table: string): readonly MaterializedNode[] {
-    return viewsBehind(table, this.#deps.catalog.listPipes()).filter(({ view }) => isKept(view))
+  /** Views that are parked behind the table, and for which its blocks are kept. Of those for which others are, nobody keeps this one. */
+  async #lacking(table: string): Promise<readonly MaterializedNode[]> {
+    const lacking = viewsBehind(table, this.#deps.catalog.listPipes()).filter(({ view }) => isKept(view))
+    const isOwn = ({ view }: MaterializedNode): boolean => keptSourceOf(view) === table
+    const others = lacking.filter((one) => !isOwn(one))
+    if (others.length > 0) await this.#parking.lose(others, unkept)
+    return lacking.filter(isOwn)
   }
 
   /** What becomes of one of its blocks; see `KeptAppend`. */

@@ -8,7 +8,7 @@ import type { StoreError } from '../../store/store-error.ts'
 import type { Backlog } from './backlog.ts'
 import type { BehindDeps, FailedBlock } from './behind.types.ts'
 import { closeMsMax } from './drop-mirror.ts'
-import { isRepeatable, nothingKept, rootsOf } from './view-reach.ts'
+import { nothingKept, repeatableFrom, rootsOf, viewsAbove } from './view-reach.ts'
 
 interface ParkDeps extends Pick<BehindDeps, 'catalog' | 'gate' | 'logger' | 'now' | 'store'> {
   readonly backlog: Backlog
@@ -21,13 +21,16 @@ interface Failed {
   readonly viewId: string
   readonly failure: StoreError
   readonly block: FailedBlock
+  /** The data source into which it came. */
+  readonly dataSourceId: string
 }
 
 /**
  * Parks it, in the catalog first; true when it is out of the way, and the block is kept for it or it is told as incomplete. Precondition:
  * nobody else changes which views the engine has, or from where on blocks are kept for them. Raises `StoreError`, and what the disk refuses with.
  */
-export async function parkView({ viewId, failure, block }: Failed, deps: ParkDeps): Promise<boolean> {
+export async function parkView(failed: Failed, deps: ParkDeps): Promise<boolean> {
+  const { viewId, failure } = failed
   const { catalog, gate, logger, store } = deps
   const found = findView(catalog.listPipes(), viewId)
   // Whoever removed it has dropped it.
@@ -36,13 +39,13 @@ export async function parkView({ viewId, failure, block }: Failed, deps: ParkDep
   // Another block that was being stored beside the one that parked it. It may be in the middle of a try, which is left what it works with:
   // where it has to go back, it finds so.
   if (await isOut(found.view, deps)) {
-    await note(found.view, { errorName, block }, deps)
+    await note(found.view, { ...failed, errorName }, deps)
     return true
   }
   const isDone = await gate.whileClosed([...rootsOf(found.view, catalog.listPipes())], closeMsMax, async () => {
     const now = findView(catalog.listPipes(), viewId)
     if (now === undefined) return
-    await note(now.view, { errorName, block }, deps)
+    await note(now.view, { ...failed, errorName }, deps)
     await store.views.drop(viewId)
   })
   if (!isDone) return false
@@ -59,13 +62,13 @@ async function isOut({ id, sourceId, behind }: NodeView, { store }: Pick<ParkDep
 
 async function note(
   view: NodeView,
-  { errorName, block }: { readonly errorName: string; readonly block: FailedBlock },
+  { errorName, block, dataSourceId }: Failed & { readonly errorName: string },
   { catalog, backlog, now, tableBlocks }: ParkDeps,
 ): Promise<void> {
   const isFirst = view.behind === undefined
   const kept = isFirst
-    ? await keepFrom(view, block, { catalog, backlog, tableBlocks })
-    : await backlog.goBack(view, block)
+    ? await keepFrom(view, { block, dataSourceId }, { catalog, backlog, tableBlocks })
+    : await backlog.goBack(view, dataSourceId, block)
   try {
     await changeView(catalog, view.id, ({ behind = nothingKept, ...rest }) => {
       const sinceMs = behind.sinceMs || now()
@@ -82,14 +85,29 @@ async function note(
 
 async function keepFrom(
   view: NodeView,
-  block: FailedBlock,
+  { block, dataSourceId }: Pick<Failed, 'block' | 'dataSourceId'>,
   { catalog, backlog, tableBlocks }: Pick<ParkDeps, 'backlog' | 'catalog' | 'tableBlocks'>,
 ): Promise<Partial<ViewBehind>> {
   if (block.kind === 'import' && block.kept === null) return {}
-  if (!isRepeatable(view, catalog.listPipes(), (id) => catalog.find(id))) return {}
+  const pipes = catalog.listPipes()
+  const from = repeatableFrom(view, pipes, (id) => catalog.find(id))
+  // Nobody keeps a block of what views fill, too.
+  if (from?.sourceId !== dataSourceId) return {}
   const blocks = await tableBlocks(view)
   const firstImport = block.kind === 'import' ? block.kept?.number : undefined
-  return { ...(await backlog.keep(view.id, view.sourceId, firstImport)), tableBlocks: blocks }
+  const now = await backlog.keep(view.id, from.sourceId, firstImport)
+  if (from.viewIds.length === 0) return { ...now, tableBlocks: blocks }
+  // What a view above it has still to take comes to this one behind it.
+  const above = viewsAbove(view, pipes).flatMap(({ view: { behind } }) => {
+    const { place = null, importPlace = 0, tableBlocks: behindBlocks = 0 } = behind ?? {}
+    return place === null ? [] : [{ place, importPlace, tableBlocks: behindBlocks }]
+  })
+  const first = {
+    place: Math.min(now.place, ...above.map(({ place }) => place)),
+    importPlace: Math.min(now.importPlace, ...above.map(({ importPlace }) => importPlace)),
+  }
+  backlog.keepFrom(view.id, from.sourceId, first)
+  return { ...first, tableBlocks: Math.min(blocks, ...above.map((one) => one.tableBlocks)), from }
 }
 
 function placeOf(found: MaterializedNode | undefined): number | null {

@@ -1,10 +1,11 @@
 // Which tables a view has to do with: where its rows come from, and how far they go.
 
-import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../../catalog/data-source.types.ts'
 import { materializedNodes } from '../../catalog/node-views.ts'
-import type { MaterializedNode, NodeView, Pipe, ViewBehind } from '../../catalog/pipe.types.ts'
+import type { MaterializedNode, NodeView, Pipe, ViewBehind, ViewBehindFrom } from '../../catalog/pipe.types.ts'
 import { isMirror } from '../populate/populate-tables.ts'
 import { cascadeFrom } from '../view-graph.ts'
+import { readViewQuery } from '../view-query.ts'
 
 /** The data sources whose blocks come to a view, at any depth: its own source, and all that views fill it from. */
 export function rootsOf({ sourceId }: { readonly sourceId: string }, pipes: readonly Pipe[]): ReadonlySet<string> {
@@ -29,17 +30,61 @@ export function viewsBehind(dataSourceId: string, pipes: readonly Pipe[]): reado
   })
 }
 
+/** The views that fill what a view reads, at any depth. */
+export function viewsAbove(view: Pick<NodeView, 'sourceId'>, pipes: readonly Pipe[]): readonly MaterializedNode[] {
+  const roots = rootsOf(view, pipes)
+  return materializedNodes(pipes).filter(({ view: { targetId } }) => roots.has(targetId))
+}
+
+/** Those of them that see the blocks of a data source. */
+export function topViews(view: NodeView, from: ViewBehindFrom, pipes: readonly Pipe[]): readonly MaterializedNode[] {
+  return viewsAbove(view, pipes).filter(({ view: { sourceId } }) => sourceId === from.sourceId)
+}
+
+/** The data source whose blocks are kept for a view that is behind. */
+export function keptSourceOf({ sourceId, behind }: Pick<NodeView, 'behind' | 'sourceId'>): DataSourceId {
+  return behind?.from?.sourceId ?? sourceId
+}
+
+/** The tables to which blocks come once more that are repeated for a view. */
+export function repeatedReachOf(view: NodeView, pipes: readonly Pipe[]): ReadonlySet<string> {
+  const from = wayTo(view, pipes)
+  if (from === null || from.viewIds.length === 0) return reachOf(view, pipes)
+  return new Set(topViews(view, from, pipes).flatMap((top) => [...reachOf(top.view, pipes)]))
+}
+
+/** The one data source from which all rows of a view's source come through views, and these; null where there are several. */
+function wayTo(view: Pick<NodeView, 'sourceId'>, pipes: readonly Pipe[]): ViewBehindFrom | null {
+  const above = viewsAbove(view, pipes)
+  const filled = new Set<string>(above.map(({ view: { targetId } }) => targetId))
+  const sources = new Set([view, ...above.map((one) => one.view)].map(({ sourceId }) => sourceId))
+  const [sourceId, ...others] = [...sources].filter((id) => !filled.has(id))
+  if (sourceId === undefined || others.length > 0) return null
+  return { sourceId, viewIds: above.map(({ view: { id } }) => id).toSorted() }
+}
+
 /**
- * Whether blocks that a view lacks can be repeated for it, so that its target has them once whatever happened before: they come to its source
- * alone, and each table behind it knows blocks again or keeps no rows.
+ * Whose blocks can be repeated for a view that lacks them, so that its target has them once whatever happened before; null where none can.
+ * They come to its source alone, or to one data source from which views make all that its source gets, and the same again. Each table behind
+ * knows blocks again or keeps no rows.
  */
-export function isRepeatable(
+export function repeatableFrom(
   view: NodeView,
   pipes: readonly Pipe[],
   find: (id: string) => Pick<DataSource, 'engine'> | undefined,
-): boolean {
-  if (rootsOf(view, pipes).size > 1) return false
-  return knowsBlocks([...reachOf(view, pipes)], find)
+): ViewBehindFrom | null {
+  const from = wayTo(view, pipes)
+  if (from === null || !viewsAbove(view, pipes).every(({ view: { select } }) => readViewQuery(select).isSteady)) {
+    return null
+  }
+  return knowsBlocks([...repeatedReachOf(view, pipes)], find) ? from : null
+}
+
+/** Whether the rows that were kept for a view come to it as they did when it was parked. */
+export function isWayKept(view: NodeView, pipes: readonly Pipe[]): boolean {
+  const way = wayTo(view, pipes)
+  const { from = { sourceId: view.sourceId, viewIds: [] } } = view.behind ?? {}
+  return way?.sourceId === from.sourceId && String(way.viewIds) === String(from.viewIds)
 }
 
 /** Whether tables take a block once however often it comes: they know it again, or keep no rows. */

@@ -21,22 +21,27 @@ import { behindRemedy } from '../fill-remedy.ts'
 import { withParked } from '../view-graph.ts'
 import { Backlog, LostBlocksError } from './backlog.ts'
 import type { BehindDeps, BehindView, FailedBlock, ViewsBehindState } from './behind.types.ts'
-import { refuseBehind, refuseRepeated } from './behind-refusals.ts'
+import { type NewView, refuseBehind, refuseRepeated } from './behind-refusals.ts'
 import { behindState } from './behind-state.ts'
-import { CatchUp, StoppedCatchUpError } from './catch-up.ts'
+import { StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
 import { closeMsMax, dropMirror } from './drop-mirror.ts'
 import { ImportKeeper } from './import-keeper.ts'
 import { type Lacking, letIn } from './let-in.ts'
 import { parkView } from './park-view.ts'
+import { otherWay, type Trial, tableBlocksOf, trialOf } from './trials.ts'
 import {
   type FailedView,
   failedView,
   isKept,
+  isWayKept,
+  keptSourceOf,
   nothingKept,
   reachOf,
+  repeatedReachOf,
   rootsOf,
   toldOf,
+  viewsAbove,
   viewsBehind,
 } from './view-reach.ts'
 
@@ -44,13 +49,10 @@ export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
 }
 
-/** Blocks of the tables behind a view after which they may not know one again: they know 10,000. */
-const knownBlocksMax = 9_000
-
 /** A try of a view that is under way. */
 interface Running {
   stop(): void
-  readonly ended: Promise<void>
+  readonly ended: Promise<boolean>
 }
 
 export class ViewsBehind {
@@ -81,8 +83,8 @@ export class ViewsBehind {
     this.#backlog = new Backlog({ events, imports, store })
     this.importKeeper = new ImportKeeper(deps, this)
     for (const { view } of this.#all()) {
-      const { id, sourceId, behind } = view
-      if (isKept(view)) imports.keep(id, sourceId, behind?.importPlace ?? 0)
+      const { id, behind } = view
+      if (isKept(view)) imports.keep(id, keptSourceOf(view), behind?.importPlace ?? 0)
     }
   }
 
@@ -97,9 +99,9 @@ export class ViewsBehind {
 
   /** Of whose blocks the log has some that a view still needs. */
   keptPlaces(): readonly { readonly keeper: string; readonly dataSourceId: string; readonly place: number }[] {
-    return this.#all().flatMap(({ view: { id, sourceId, behind } }) => {
-      const place = behind?.place ?? null
-      return place === null ? [] : [{ keeper: id, dataSourceId: sourceId, place }]
+    return this.#all().flatMap(({ view }) => {
+      const place = view.behind?.place ?? null
+      return place === null ? [] : [{ keeper: view.id, dataSourceId: keptSourceOf(view), place }]
     })
   }
 
@@ -156,7 +158,9 @@ export class ViewsBehind {
     const view = 'mirror' in failed ? failed.mirror : failed.node.view.id
     try {
       return await this.#changes.run('views', () =>
-        'mirror' in failed ? dropMirror(failed.mirror, failed.sourceId, this.#deps) : this.#park(view, failure, block),
+        'mirror' in failed
+          ? dropMirror(failed.mirror, failed.sourceId, this.#deps)
+          : this.#park({ viewId: view, failure, block, dataSourceId }),
       )
     } catch (err) {
       this.#deps.logger.error({ err, view }, 'A Materialized View that fails could not be parked yet.')
@@ -198,8 +202,8 @@ export class ViewsBehind {
     // Views that went with a data source of theirs.
     await this.forget(this.#deps.imports.keepers.filter((id) => findView(pipes, id) === undefined))
     const concerned = this.#all().filter(({ view }) => {
-      const reach = reachOf(view, pipes)
-      return isKept(view) && dataSourceIds.some((id) => id === view.sourceId || reach.has(id))
+      const reach = repeatedReachOf(view, pipes)
+      return isKept(view) && dataSourceIds.some((id) => rootsOf(view, pipes).has(id) || reach.has(id))
     })
     await this.lose(concerned, 'its Data Source, or the one that it fills, was changed')
     // What is being repeated is there before the change.
@@ -222,8 +226,8 @@ export class ViewsBehind {
   }
 
   /** See `refuseBehind`. */
-  refuseBehind(sourceId: string, targetId: string): void {
-    if (this.#mayHaveSome) refuseBehind(this.#deps.catalog.listPipes(), sourceId, targetId)
+  refuseBehind(view: NewView): void {
+    if (this.#mayHaveSome) refuseBehind(this.#deps.catalog.listPipes(), view)
   }
 
   /** See `refuseRepeated`. */
@@ -275,6 +279,10 @@ export class ViewsBehind {
       this.#reasons.delete(id)
       await this.#backlog.letGo(id)
     }
+    if (!this.#mayHaveSome) return
+    const pipes = this.#deps.catalog.listPipes()
+    const cutOff = this.#all().filter(({ view }) => isKept(view) && !isWayKept(view, pipes))
+    await this.lose(cutOff, otherWay)
   }
 
   /** Tries the views of a node at once; resolves when that has ended, with one that still lacks blocks: null when none does. */
@@ -287,19 +295,23 @@ export class ViewsBehind {
       // One that is under way may have failed at what was mended since.
       await this.#running.get(id)?.ended
       await this.#try(id)
-      const found = findView(this.#deps.catalog.listPipes(), id)
-      if (found !== undefined) behind ??= this.#told(found)
+      const pipes = this.#deps.catalog.listPipes()
+      // What those above it have still to take comes to it behind them.
+      for (const one of [findView(pipes, id), ...viewsAbove({ sourceId }, pipes)]) {
+        if (one !== undefined) behind ??= this.#told(one)
+      }
     }
     return behind
   }
 
-  async #park(viewId: string, failure: StoreError, block: FailedBlock): Promise<boolean> {
+  async #park(failed: Parameters<typeof parkView>[0]): Promise<boolean> {
+    const { viewId, failure } = failed
     this.#reasons.set(viewId, withoutInternals(failure.message))
     // Before it is so: who inserts meanwhile looks it up.
     this.#mayHaveSome = true
-    const tableBlocks = (view: NodeView): Promise<number> => this.#tableBlocks(view)
+    const tableBlocks = (view: NodeView): Promise<number> => tableBlocksOf(view, this.#deps)
     const deps = { ...this.#deps, backlog: this.#backlog, tableBlocks }
-    const isDone = await parkView({ viewId, failure, block }, deps)
+    const isDone = await parkView(failed, deps)
     if (isDone && findView(this.#deps.catalog.listPipes(), viewId) !== undefined) this.#times.retry(viewId)
     return isDone
   }
@@ -313,64 +325,56 @@ export class ViewsBehind {
   /** One try at a time. */
   async #try(viewId: string): Promise<void> {
     const running = this.#running.get(viewId)
-    if (running !== undefined) return await running.ended
+    if (running !== undefined) {
+      await running.ended
+      return
+    }
     const found = findView(this.#deps.catalog.listPipes(), viewId)
     if (this.#isClosed || found?.view.behind === undefined) return
     const { view } = found
     this.#times.begin(viewId)
-    if ([...this.#untried].some((isMeant) => isMeant(view))) return this.#times.retry(viewId)
-    const trial = isKept(view) ? this.#catchUp(view) : { stop: () => undefined, run: () => this.#letBlocksIn(view) }
+    const above = view.behind?.from === undefined ? [] : viewsAbove(view, this.#deps.catalog.listPipes())
+    const moved = [found, ...above]
+    if (moved.some((one) => [...this.#untried].some((isMeant) => isMeant(one.view)))) return this.#times.retry(viewId)
+    const trial = this.#trialOf(view)
     const ended = this.#endOf(viewId, trial.run())
     this.#running.set(viewId, { stop: trial.stop, ended })
-    await ended
+    const isToGoOn = await ended
     this.#running.delete(viewId)
     await this.#changes.run('views', async () => {
       this.#mayHaveSome = this.#all().length > 0
     })
+    if (isToGoOn) await this.#try(viewId)
   }
 
-  /** Never rejects. */
-  async #endOf(viewId: string, trial: Promise<void>): Promise<void> {
+  /** True when what it failed at is out of its way. Never rejects. */
+  async #endOf(viewId: string, trial: Promise<void>): Promise<boolean> {
     try {
       await trial
       // One that is incomplete may fail again at once: its pause goes on growing.
       if (findView(this.#deps.catalog.listPipes(), viewId)?.view.behind === undefined) this.#times.forget(viewId)
+      return false
     } catch (thrown) {
       if (!this.#isClosed) this.#times.retry(viewId)
-      await this.#noteFailure(viewId, thrown).catch((err: unknown) => {
-        this.#deps.logger.error(
-          { err, view: viewId },
-          'What became of a Materialized View that is behind is not noted.',
-        )
+      return await this.#noteFailure(viewId, thrown).catch((err: unknown) => {
+        const message = 'What became of a Materialized View that is behind is not noted.'
+        this.#deps.logger.error({ err, view: viewId }, message)
+        return false
       })
     }
   }
 
-  #catchUp(view: NodeView): { readonly stop: () => void; readonly run: () => Promise<void> } {
-    const { catalog } = this.#deps
-    const source = catalog.find(view.sourceId)
-    const { place = null, importPlace = 0, tableBlocks = 0 } = view.behind ?? {}
-    if (source === undefined || place === null) return { stop: () => undefined, run: async () => undefined }
-    const catchUp = new CatchUp(
-      view,
-      { source, place: { place, importPlace } },
-      {
-        ...this.#deps,
-        backlog: this.#backlog,
-        alone: (change) => this.#changes.run('views', change),
-        whileClosed: (change) => this.#changes.run('views', () => this.#whileClosed([view.sourceId], change)),
-        tableBlocks: () => this.#tableBlocks(view),
-        engineStart: () => this.#engineStart,
-      },
-    )
-    const run = async (): Promise<void> => {
-      if (this.#backlog.hasGaps(view.id)) throw new LostBlocksError('blocks that were kept for it are lost')
-      if ((await this.#tableBlocks(view)) - tableBlocks > knownBlocksMax) {
-        throw new LostBlocksError('too many other blocks have come to the tables behind it')
-      }
-      await catchUp.run()
-    }
-    return { stop: () => catchUp.stop(), run }
+  #trialOf(view: NodeView): Trial {
+    if (!isKept(view)) return { stop: () => undefined, run: () => this.#letBlocksIn(view) }
+    return trialOf(view, {
+      ...this.#deps,
+      backlog: this.#backlog,
+      alone: (change) => this.#changes.run('views', change),
+      whileClosed: (tables, change) => this.#changes.run('views', () => this.#whileClosed(tables, change)),
+      engineStart: () => this.#engineStart,
+      tryNow: (id) => this.#try(id),
+      stop: (id) => this.#running.get(id)?.stop(),
+    })
   }
 
   /** Lets blocks pass a view again that is incomplete: it is seen by the next one whether it takes them. */
@@ -395,13 +399,20 @@ export class ViewsBehind {
     throw new StoppedCatchUpError('blocks that are being stored did not end in time')
   }
 
-  async #noteFailure(viewId: string, thrown: unknown): Promise<void> {
+  /** True when the view that it failed at is another one, behind it, and is parked itself now. */
+  async #noteFailure(viewId: string, thrown: unknown): Promise<boolean> {
     const { catalog, logger } = this.#deps
     const found = findView(catalog.listPipes(), viewId)
-    if (found === undefined) return
+    if (found === undefined) return false
     if (thrown instanceof LostBlocksError) await this.lose([found], thrown.message)
-    if (thrown instanceof StoreError) this.#reasons.set(viewId, withoutInternals(thrown.message))
+    if (thrown instanceof StoreError) {
+      const failed = this.parkable(found.view.sourceId, thrown)
+      const isOther = failed !== undefined && 'node' in failed && failed.node.view.id !== viewId
+      if (isOther && isKept(found.view)) return await this.setAside(found.view.sourceId, thrown)
+      this.#reasons.set(viewId, withoutInternals(thrown.message))
+    }
     logger.debug({ err: thrown, view: viewId }, 'A Materialized View that is behind could not catch up yet.')
+    return false
   }
 
   /** They are incomplete from now on, where they were not before: nothing is kept for them. */
@@ -449,10 +460,6 @@ export class ViewsBehind {
   #remedyOf(node: MaterializedNode): string {
     const { catalog } = this.#deps
     return behindRemedy(node, { pipes: catalog.listPipes(), find: (id) => catalog.find(id) })
-  }
-
-  #tableBlocks(view: NodeView): Promise<number> {
-    return this.#deps.store.parts.lastBlocks([...reachOf(view, this.#deps.catalog.listPipes())])
   }
 
   #all(): readonly MaterializedNode[] {

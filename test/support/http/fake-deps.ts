@@ -387,6 +387,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     tableMark: async () => ({ blocks: 0, tables: '' }),
     keptEvents: {
       keep: async () => 1,
+      keepFrom() {},
       placeNow: () => 1,
       untilPassed: async () => undefined,
       nextPlace: () => null,

@@ -2,7 +2,7 @@
  * Parks a view that fails and has it catch up, again and again while events come, or imports beside them, each time with a kill at some
  * moment of it: while it is being parked, while it is parked, and while it takes what it lacks.
  *
- * Beside it one SELECT of a UNION ALL fails, whose other one goes on filling the same data source.
+ * Beside it one SELECT of a UNION ALL fails, whose other one goes on filling the same data source, and a view that reads what a sound view fills.
  *
  * After each kill the views catch up, and every row that was acknowledged is once in the table, in what another view fills, and in what
  * these do. Those that were not, of events and of imports, are in all of them or in none.
@@ -41,8 +41,8 @@ type Moment = (typeof moments)[number]
 
 const blockRows = 20
 const blocksPerRoundMax = 150
-const tables = ['stream', 'sound_rows', 'risky_rows', 'united_rows']
-const failingPipes = ['risky', 'united'] as const
+const tables = ['stream', 'sound_rows', 'risky_rows', 'united_rows', 'deep_rows']
+const failingPipes = ['risky', 'united', 'deep'] as const
 /** The view fails at them while nothing is in `mended`. */
 const unlucky = 13
 
@@ -111,6 +111,7 @@ class BehindRun {
       `SELECT block, id, n FROM stream WHERE id % 2 = 0 UNION ALL ${risky} WHERE id % 2 = 1`,
       '',
     )
+    await this.#link('deep', risky.replace('FROM stream', 'FROM sound_rows'), more)
   }
 
   async round(): Promise<void> {

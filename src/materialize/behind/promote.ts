@@ -1,0 +1,111 @@
+/**
+ * The way back of a view that reads what other views fill. Blocks of what these make are kept nowhere, so those of the data source above are
+ * repeated, through all of them: the tables on the way know each again, and hand it on to the view that lacks it.
+ *
+ * For that the views which see the data source (the *top* ones) are parked at the place from which the view lacks blocks, and the view is let in,
+ * while no block is being stored: from then on it is they who catch up, as any view does. The catalog says first that a top view is parked, and
+ * last that the view is not: a start in between has both parked, each with its blocks.
+ *
+ * It is tried beside all others before: a view that fails still is no reason to park sound ones.
+ */
+
+import { changeView } from '../../catalog/change-view.ts'
+import { findView } from '../../catalog/node-views.ts'
+import type { NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
+import { retargetTables } from '../../sql/retarget-tables.ts'
+import { qualified } from '../../store/sql/qualified.ts'
+import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { Backlog } from './backlog.ts'
+import type { BehindDeps } from './behind.types.ts'
+import { beingStored, StoppedCatchUpError, twinOf } from './catch-up.ts'
+import { letIn } from './let-in.ts'
+import { nothingKept, rootsOf, topViews, viewsAbove } from './view-reach.ts'
+
+interface PromoteDeps extends Pick<BehindDeps, 'catalog' | 'now' | 'store'> {
+  readonly backlog: Backlog
+  /** Runs a change while no block of these tables is being stored, and nobody else changes which views the engine has. */
+  readonly whileClosed: (tables: readonly string[], change: () => Promise<void>) => Promise<void>
+  /** Blocks of the tables to which those come that are repeated for a view. */
+  readonly tableBlocks: (view: NodeView) => Promise<number>
+  readonly engineStart: () => number
+  /** Told of each top view that is parked. */
+  readonly onParked: (viewId: string) => void
+}
+
+/**
+ * Lets a view in at whose top views blocks from its place on are kept then. Precondition: what is kept for it is whole, and comes as it did.
+ * @throws what the view or the engine fails with; StoppedCatchUpError where a view above it lacks blocks itself.
+ */
+export async function promote(viewId: string, deps: PromoteDeps): Promise<void> {
+  const view = promoted(viewId, deps)
+  await tryBeside(view, deps)
+  await deps.whileClosed([...rootsOf(view, deps.catalog.listPipes())], () => moveUp(viewId, deps))
+}
+
+type Promoted = NodeView & { readonly behind: ViewBehind & Required<Pick<ViewBehind, 'from'>> }
+
+/** The view as it is now. */
+function promoted(viewId: string, { catalog }: Pick<PromoteDeps, 'catalog'>): Promoted {
+  const pipes = catalog.listPipes()
+  const view = findView(pipes, viewId)?.view
+  const { from, place = null } = view?.behind ?? {}
+  if (view?.behind === undefined || from === undefined || place === null) throw new StoppedCatchUpError()
+  if (viewsAbove(view, pipes).some(({ view: { behind } }) => behind !== undefined)) {
+    throw new StoppedCatchUpError('a view that fills what it reads lacks blocks itself')
+  }
+  return { ...view, behind: { ...view.behind, from } }
+}
+
+/** Nothing is stored beside it. */
+async function moveUp(viewId: string, deps: PromoteDeps): Promise<void> {
+  const { catalog, backlog, store, now, tableBlocks, onParked } = deps
+  const view = promoted(viewId, deps)
+  const { place, importPlace = 0, errorName, from, ...known } = view.behind
+  const first = { place: place ?? 0, importPlace }
+  const cameSince = (await tableBlocks(view)) - known.tableBlocks
+  for (const { view: top } of topViews(view, from, catalog.listPipes())) {
+    const lacking = { ...first, tableBlocks: (await tableBlocks(top)) - cameSince }
+    backlog.keepFrom(top.id, from.sourceId, first)
+    const behind = { ...nothingKept, ...lacking, sinceMs: now(), isParked: true, errorName }
+    await changeView(catalog, top.id, (one) => (one.behind === undefined ? { ...one, behind } : null))
+    onParked(top.id)
+    await store.views.drop(top.id)
+  }
+  await letIn(viewId, () => undefined, { ...deps, whileClosed: (_tables, change) => change() })
+}
+
+/** Has the view take the first block that it lacks, out of tables that keep no rows and into one. */
+async function tryBeside(view: Promoted, { catalog, backlog, store }: PromoteDeps): Promise<void> {
+  const { place, importPlace = 0, from } = view.behind
+  const pipes = catalog.listPipes()
+  const dataSource = catalog.find(from.sourceId)
+  if (dataSource === undefined) throw new StoppedCatchUpError()
+  const views = [view, ...viewsAbove(view, pipes).map((above) => above.view)]
+  const twins = new Map([...rootsOf(view, pipes), view.targetId].map((id): [string, string] => [id, twinOf(id, view)]))
+  const nameOf = ({ id }: NodeView): string => `${id}_${view.id}`
+  try {
+    for (const [like, twin] of twins)
+      await store.tables.recreateLike(twin, { like, keeps: 'nothing' }, { computes: true })
+    for (const one of views) {
+      const target = twins.get(one.targetId) ?? twinOf(one.targetId, view)
+      await store.views.create({ name: nameOf(one), target, query: onTwin(one, twins) })
+    }
+    const into = { keeper: view.id, dataSource, table: twinOf(from.sourceId, view) }
+    const first = { place: place ?? 0, importPlace }
+    const next = await backlog.repeatFrom(first, into)
+    if (next === null && backlog.hasMore(view.id, first)) throw new StoppedCatchUpError(beingStored)
+  } finally {
+    for (const one of views) await store.views.drop(nameOf(one))
+    for (const twin of twins.values()) await store.tables.drop(twin)
+  }
+}
+
+function onTwin({ sourceId, otherIds, select }: NodeView, twins: ReadonlyMap<string, string>): NodeView['select'] {
+  const ids = [sourceId, ...otherIds]
+  return retargetTables(select, {
+    database: workspaceDatabase,
+    tables: new Set([...ids, ...ids.map((one) => `${one}_quarantine`)]),
+    replacements: new Map([[sourceId, qualified(twins.get(sourceId) ?? sourceId)]]),
+    leavesModifiers: true,
+  }).sql
+}
