@@ -35,7 +35,7 @@ export interface BehindDeps {
   readonly store: Pick<Store, 'append' | 'discard' | 'sync' | 'writeRows'> & {
     readonly views: ViewEngine
     readonly tables: Pick<Store['tables'], 'drop' | 'list' | 'recreateLike'>
-    readonly parts: Pick<Store['parts'], 'lastBlocks'>
+    readonly parts: Pick<Store['parts'], 'countSince' | 'lastBlocks'>
   }
   readonly gate: Pick<AppendGate, 'whileClosed'>
   /** Of events; there by the time that the first block is stored. */

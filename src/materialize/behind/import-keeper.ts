@@ -31,7 +31,7 @@ interface Parking {
 
 const unkept = 'rows came that could not be kept'
 
-type ImportKeeperDeps = Pick<BehindDeps, 'catalog' | 'imports' | 'kept' | 'logger' | 'store' | 'underWay'>
+type ImportKeeperDeps = Pick<BehindDeps, 'catalog' | 'imports' | 'kept' | 'logger' | 'now' | 'store' | 'underWay'>
 
 export class ImportKeeper implements AppendKeeper {
   readonly #deps: ImportKeeperDeps
@@ -137,9 +137,7 @@ export class ImportKeeper implements AppendKeeper {
       'A block of an import that an earlier process left was not stored.',
     )
     if (isNothingStored(err, this.#isCut({ ...request, table }))) return
-    const failure =
-      err instanceof StoreError ? err : new StoreError({ kind: 'engine', message: String(err), cause: err })
-    for (const { view } of this.#seenBy(table)) await this.#parking.noteLacking(view.id, failure)
+    for (const { view } of this.#seenBy(table)) await this.#parking.noteLacking(view.id, storeErrorOf(err))
   }
 
   async #settle(block: KeptImport): Promise<void> {
@@ -184,7 +182,7 @@ export class ImportKeeper implements AppendKeeper {
     const { logger, underWay } = this.#deps
     try {
       const insert = await underWay.add(append)
-      return insert === null ? null : new AppendUnderWay(insert, { isCut: this.#isCut(append.request) }, this)
+      return insert === null ? null : new AppendUnderWay(insert, this.#begunOf(append.request), this)
     } catch (err) {
       const block = append.request.blockId
       logger.warn({ err, block }, 'A block could not be noted: a kill may leave it in its table and not in all views.')
@@ -194,7 +192,7 @@ export class ImportKeeper implements AppendKeeper {
 
   #begin(known: KeptImport, request: AppendRequest): KeptAppend {
     if (!known.isStored) this.#deps.imports.begin(known)
-    return new KeptBlock(known, { isCut: this.#isCut(request) }, this)
+    return new KeptBlock(known, this.#begunOf(request), this)
   }
 
   /** Null where it cannot be kept. */
@@ -216,7 +214,7 @@ export class ImportKeeper implements AppendKeeper {
     const byteCount = await imports.bytesOf(append)
     if (!(await this.#makeRoom(byteCount))) return null
     const block = await imports.add(append, { place: kept().placeNow(request.table), byteCount })
-    return new KeptBlock(block, { isCut: this.#isCut(request) }, this)
+    return new KeptBlock(block, this.#begunOf(request), this)
   }
 
   /** Rows of a table that is soon gone, such as those of a block of which some are refused. */
@@ -250,6 +248,11 @@ export class ImportKeeper implements AppendKeeper {
     return partition !== undefined || (source !== undefined && partitionKeyOf(source.engine) !== undefined)
   }
 
+  #begunOf(request: AppendRequest): BegunAppend {
+    const { table, blockId } = request
+    return { table, blockId, isCut: this.#isCut(request), sinceSeconds: Math.floor(this.#deps.now() / 1000) }
+  }
+
   /** Gives up what is kept for views, beginning with the one that needs the most, until there is room. */
   async #makeRoom(byteCount: number): Promise<boolean> {
     const { imports } = this.#deps
@@ -277,13 +280,14 @@ export class ImportKeeper implements AppendKeeper {
     return this.#deps.imports.noteStored(block)
   }
 
-  async noteFailed({ block, isCut }: KeptBlock, failure: unknown, isBegun: boolean): Promise<void> {
+  async noteFailed({ block, begun }: KeptBlock, failure: unknown, isBegun: boolean): Promise<void> {
     const { imports } = this.#deps
     if (block.isStored) return
     // The engine ends with the service: the next start stores it.
     if (isBegun && this.#parking.isClosed) return imports.leave(block)
-    if (isBegun && !isNothingStored(failure, isCut)) {
+    if (isBegun && !isNothingStored(failure, begun.isCut)) {
       await this.#lose(block, 'it is not known whether rows of an import are stored')
+      await this.#noteDoubt(begun, failure)
     } else await imports.drop(block)
   }
 
@@ -297,9 +301,48 @@ export class ImportKeeper implements AppendKeeper {
     }
   }
 
-  /** Where the engine ends with the service, the next start runs it again. */
-  async noteFailedUnderWay(insert: InsertUnderWay, { isLeft }: { readonly isLeft: boolean }): Promise<void> {
-    if (!isLeft || !this.#parking.isClosed) await this.endUnderWay(insert)
+  /** Where the engine ends with the service, or views cannot be told to lack it, the next start runs it again. */
+  async noteFailedUnderWay(insert: InsertUnderWay, begun: BegunAppend, failure: unknown): Promise<void> {
+    if (isNothingStored(failure, begun.isCut)) return await this.endUnderWay(insert)
+    if (!this.#parking.isClosed && (await this.#noteDoubt(begun, failure))) await this.endUnderWay(insert)
+  }
+
+  /**
+   * An INSERT failed so that its rows may be in its table and not in all that views fill of it, or in these alone. Whoever sent them was told that it
+   * failed, and may send them again: so it is not run once more, and the views are told as incomplete. True when that is noted, or nothing is
+   * stored. Never rejects.
+   */
+  async #noteDoubt({ table, blockId, sinceSeconds }: BegunAppend, failure: unknown): Promise<boolean> {
+    const { logger } = this.#deps
+    const seen = this.#seenBy(table).filter(({ view }) => view.behind === undefined)
+    try {
+      if (seen.length === 0 || !(await this.#haveRowsCome(table, sinceSeconds))) return true
+      logger.warn(
+        { err: failure, block: blockId },
+        'A block of an import failed, and may be in its table and not in all views.',
+      )
+      for (const { view } of seen) await this.#parking.noteLacking(view.id, storeErrorOf(failure))
+      return true
+    } catch (err) {
+      const message =
+        'A block of an import may be in its table and not in all views, and these could not be told to lack it.'
+      logger.error({ err, block: blockId }, message)
+      return false
+    }
+  }
+
+  /** Whether rows have come to a table, or to what views fill of it, since a moment; true where nobody knows. */
+  async #haveRowsCome(table: string, sinceSeconds: number): Promise<boolean> {
+    const { catalog, logger, store } = this.#deps
+    const source = catalog.find(table)
+    if (source === undefined) return false
+    const targets = cascadeFrom(source.id, catalog.listPipes()).map(({ view }) => view.targetId)
+    try {
+      return (await store.parts.countSince([source.id, ...targets], sinceSeconds)) > 0
+    } catch (err) {
+      logger.debug({ err, table }, 'The engine did not tell whether rows have come.')
+      return true
+    }
   }
 
   async #lose(block: KeptImport, reason: string): Promise<void> {
@@ -312,15 +355,23 @@ export class ImportKeeper implements AppendKeeper {
   }
 }
 
-class KeptBlock implements KeptAppend {
-  readonly block: KeptImport
+/** An INSERT that is about to begin. */
+interface BegunAppend {
+  readonly table: string
+  readonly blockId: string
   /** Whether it may be stored partition by partition. */
   readonly isCut: boolean
+  readonly sinceSeconds: number
+}
+
+class KeptBlock implements KeptAppend {
+  readonly block: KeptImport
+  readonly begun: BegunAppend
   readonly #keeper: ImportKeeper
 
-  constructor(block: KeptImport, { isCut }: { readonly isCut: boolean }, keeper: ImportKeeper) {
+  constructor(block: KeptImport, begun: BegunAppend, keeper: ImportKeeper) {
     this.block = block
-    this.isCut = isCut
+    this.begun = begun
     this.#keeper = keeper
   }
 
@@ -336,12 +387,12 @@ class KeptBlock implements KeptAppend {
 /** One that is not kept for a view, as long as it runs. */
 class AppendUnderWay implements KeptAppend {
   readonly #insert: InsertUnderWay
-  readonly #isCut: boolean
+  readonly #begun: BegunAppend
   readonly #keeper: ImportKeeper
 
-  constructor(insert: InsertUnderWay, { isCut }: { readonly isCut: boolean }, keeper: ImportKeeper) {
+  constructor(insert: InsertUnderWay, begun: BegunAppend, keeper: ImportKeeper) {
     this.#insert = insert
-    this.#isCut = isCut
+    this.#begun = begun
     this.#keeper = keeper
   }
 
@@ -350,9 +401,14 @@ class AppendUnderWay implements KeptAppend {
   }
 
   noteFailed(failure: unknown, isBegun: boolean): Promise<void> {
-    const isLeft = isBegun && !isNothingStored(failure, this.#isCut)
-    return this.#keeper.noteFailedUnderWay(this.#insert, { isLeft })
+    if (!isBegun) return this.#keeper.endUnderWay(this.#insert)
+    return this.#keeper.noteFailedUnderWay(this.#insert, this.#begun, failure)
   }
+}
+
+function storeErrorOf(failure: unknown): StoreError {
+  if (failure instanceof StoreError) return failure
+  return new StoreError({ kind: 'engine', message: String(failure), cause: failure })
 }
 
 /** Whether an INSERT failed by its rows before any was stored: a condition over all of them, or those of a table without partitions. */

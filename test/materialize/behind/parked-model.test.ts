@@ -1,6 +1,7 @@
 // Views that fail at several blocks which are under way together: whoever is told to have caught up has all of them.
 
 import t, { type Test } from 'tap'
+import { StoreError, stoppedError } from '../../../src/store/store-error.ts'
 import { failureOf, ParkedWorld, sourceId, viewOf } from '../../support/materialize/parked-world.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -73,6 +74,55 @@ t.test('a view whose backlog is given up while it is tried is told as incomplete
   repeat.release()
   t.equal(await caughtUp, 'incomplete')
   t.same(world.states, [[view, 'incomplete']])
+})
+
+t.test(
+  'views of an INSERT that failed without a kill, and may be stored without them, are told as incomplete',
+  async (t) => {
+    const limit = { kind: 'engine', message: 'Timeout exceeded. (TIMEOUT_EXCEEDED)', clickhouseCode: 159 } as const
+    const endings = [stoppedError(), new StoreError(limit), new Error('the socket is gone')]
+    for (const ending of endings) {
+      const world = await ParkedWorld.open(t, 2, still)
+      await world.import('first')
+      world.ending = ending
+      await t.rejects(world.import('second'), ending)
+      t.same(world.states, [
+        [view, 'incomplete'],
+        [other, 'incomplete'],
+      ])
+      t.same(world.lost, [])
+      t.same(await world.underWay(), [], 'no start runs it again, as its sender was told that it failed')
+    }
+  },
+)
+
+t.test('an INSERT that failed before any row came leaves views as they are', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.partsSince = 0
+  world.ending = stoppedError()
+  await t.rejects(world.import('first'))
+  t.same(world.states, [])
+  t.same(await world.underWay(), [])
+})
+
+t.test('beside a view that is parked, those that are not are told too', async (t) => {
+  const world = await ParkedWorld.open(t, 2, still)
+  world.failing.add(view)
+  await world.import('first')
+  world.ending = stoppedError()
+  await t.rejects(world.import('second'))
+  t.same(world.states.toSorted(), [
+    [view, 'incomplete'],
+    [other, 'incomplete'],
+  ])
+})
+
+t.test('where they cannot be told, the next start runs it again', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.ending = stoppedError()
+  world.writeFault = new Error('the disk is full')
+  await t.rejects(world.import('first'), stoppedError())
+  t.same(await world.underWay(), ['0.0', '0.1'])
 })
 
 t.test('imports, events, failures and tries beside each other lose nothing in silence', async (t) => {

@@ -3,7 +3,7 @@
  * blocks. All that the engine and the catalog do takes a number of turns that a seed chooses, or waits for the test.
  */
 
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -52,6 +52,12 @@ export class ParkedWorld {
   readonly behind: ViewsBehind
   /** Views that fail at any block. */
   readonly failing = new Set<string>()
+  /** What the next import ends by behind the data source, before its views have it. */
+  ending: unknown = null
+  /** What the catalog cannot be written by. */
+  writeFault: Error | null = null
+  /** Parts that have come since any moment. */
+  partsSince = 1
   /** Blocks of the data source, and those that each view has taken. */
   readonly stored = new Set<string>()
   readonly taken: ReadonlyMap<string, Set<string>>
@@ -63,6 +69,7 @@ export class ParkedWorld {
   readonly #kept: KeptBlocks
   readonly #deps: BehindDeps
   readonly #newPartPath: () => string
+  readonly #underWayPath: string
   #pipes: readonly Pipe[]
   #lastWrite = Promise.resolve()
   #sequence = 0
@@ -71,6 +78,7 @@ export class ParkedWorld {
   private constructor(viewCount: number, random: SeededRandom, kept: Pick<BehindDeps, 'imports'> & PartPaths) {
     this.#random = random
     this.#newPartPath = kept.newPartPath
+    this.#underWayPath = kept.underWayPath
     const numbers = Array.from({ length: viewCount }, (_, index) => index + 1)
     this.#pipes = numbers.map(pipeOf)
     this.taken = new Map(numbers.map((number) => [viewOf(number), new Set<string>()]))
@@ -84,7 +92,7 @@ export class ParkedWorld {
       load: async (sequences) => sequences.map(() => ({}) as never),
       nextSequence: () => toSequence(this.#sequence + 1),
     })
-    const underWay = new InsertsUnderWay(null, [], { store: kept })
+    const underWay = new InsertsUnderWay(kept.underWayPath, [], { store: kept })
     const others = { gate: this.#gate, kept: () => events, imports: kept.imports, underWay, now: () => 1 }
     // Each is as far as it is used.
     this.#deps = { catalog: this.#catalog(), store: this.#store(), ...others, logger: silentLogger } as never
@@ -103,7 +111,9 @@ export class ParkedWorld {
     const options = { dataDir: directory.path, viewsBacklogImportBytesMax: Number.MAX_SAFE_INTEGER }
     const deps = { storage: new MemoryStorage(), store: { newPartPath }, logger: silentLogger }
     const imports = await openKeptImports(options, deps)
-    const world = new ParkedWorld(viewCount, random, { imports, newPartPath })
+    const underWayPath = join(directory.path, 'under-way')
+    await mkdir(underWayPath)
+    const world = new ParkedWorld(viewCount, random, { imports, newPartPath, underWayPath })
     t.teardown(() => world.behind.close(10_000))
     return world
   }
@@ -133,7 +143,11 @@ export class ParkedWorld {
     try {
       await appendForViews({ request, paths: [path] }, views, async ({ onBegun, passesViews }) => {
         onBegun?.()
-        await this.#insert(sourceId, blockId, passesViews)
+        const { ending } = this
+        this.ending = null
+        if (ending === null) return await this.#insert(sourceId, blockId, passesViews)
+        if (this.partsSince > 0) this.stored.add(blockId)
+        throw ending
       })
       return true
     } catch (thrown) {
@@ -197,6 +211,11 @@ export class ParkedWorld {
     await this.behind.close(10_000)
   }
 
+  /** Files of INSERTs that a start would run again. */
+  underWay(): Promise<readonly string[]> {
+    return readdir(this.#underWayPath)
+  }
+
   /** Some turns. */
   pause(turns: number): Promise<void> {
     return this.#turns(turns)
@@ -245,7 +264,7 @@ export class ParkedWorld {
     return {
       views: { create, drop, sees, names },
       tables: { recreateLike: async () => undefined, drop: async () => undefined, list: async () => new Map() },
-      parts: { lastBlocks: async () => 0 },
+      parts: { lastBlocks: async () => 0, countSince: async () => this.partsSince },
       sync: () => this.#step('sync'),
       append: ({ table, blockId }: AppendRequest) => this.#insert(table, blockId),
     }
@@ -254,6 +273,7 @@ export class ParkedWorld {
   #catalog(): object {
     const write = async (pipe: Pipe, guard: () => void): Promise<void> => {
       guard()
+      if (this.writeFault !== null) throw this.writeFault
       await this.#step('write')
       this.#pipes = this.#pipes.map((one) => (one.id === pipe.id ? pipe : one))
     }
@@ -272,6 +292,7 @@ export class ParkedWorld {
 
 interface PartPaths {
   readonly newPartPath: () => string
+  readonly underWayPath: string
 }
 
 export function twinOf(view: string): string {
