@@ -10,6 +10,8 @@ export const limitNames = [
   ...(['sql_length', 'result_size', 'query_time', 'query_memory', 'query_threads', 'processor_time'] as const),
   ...(['delete_jobs', 'jobs_waiting', 'jobs_waiting_per_token', 'job_results', 'job_results_per_token'] as const),
   ...(['queries_waiting', 'endpoint_concurrency', 'results_unread', 'events_backlog', 'bodies_in_flight'] as const),
+  ...(['requests_ahead', 'changes_waiting', 'receipt_waits', 'job_watches', 'job_watches_per_token'] as const),
+  ...(['events_rows', 'insert_cost', 'definition_cost', 'verify_time', 'job_order_size'] as const),
   ...(['workspaces', 'members', 'branches', 'copy_pipes', 'copy_jobs', 'sink_pipes', 'sink_jobs'] as const),
   ...(['kafka_topics', 'object_store_imports', 'table_store_imports', 'llm_credits'] as const),
 ] as const

@@ -51,6 +51,8 @@ t.test('an import that takes too much is told so, with what is stored, and one t
   t.same(await stand(service, 'imported'), [0, 0])
   t.match(await service.append('imported', 'ndjson', linesOf([1, 2])), { status: 200 })
   t.same(await stand(service, 'imported'), [2, 0])
+  const { text: counted } = await service.call('GET', '/metrics')
+  t.match(counted, /^millrace_limit_hits_total\{limit="insert_cost"\} 1$/m)
 })
 
 t.test('a replay over rows that take too much, alone or together, stores the others', async (t) => {

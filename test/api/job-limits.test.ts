@@ -2,6 +2,7 @@
 
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { openRequestsMax } from '../../src/http/server/pipelining.ts'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { untilRows, writingRows } from '../support/api/service-rows.ts'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
@@ -95,4 +96,16 @@ t.test('each limit of sizes, objects and memory is told with its name', async (t
     ['sql_length', 'SQL_TOO_LONG'],
     ['tokens', 'TOKENS_TOO_MANY'],
   ])
+})
+
+t.test('requests that are sent ahead and refused are told once, in the metric and in the rows', async (t) => {
+  const service = await openTestService(t, writingRows)
+  const client = await service.openRaw()
+  t.teardown(() => client.socket.destroy())
+  client.send(service.head('GET', '/v0/sql?q=SELECT%201').repeat(openRequestsMax + 10))
+  await client.until((text) => text.includes('REQUESTS_AHEAD_TOO_MANY') || text.includes('requests_ahead_too_many'))
+  const rows = await untilRows(service, 'SELECT limit_name, error_code, status_code FROM tinybird.limits_log')
+  t.strictSame(rows, [['requests_ahead', 'REQUESTS_AHEAD_TOO_MANY', '429']])
+  const { text } = await service.call('GET', '/metrics')
+  t.match(text, /\{limit="requests_ahead"\} 1$/m)
 })

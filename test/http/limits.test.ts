@@ -30,7 +30,7 @@ async function open(t: Test, ...flags: readonly string[]) {
   return { clock, call, show, limit, rates }
 }
 
-t.test('each limit that a caller can meet is shown once, but for queues that everybody shares', async (t) => {
+t.test('each limit that a caller can meet is shown once, but for those that no plan sets', async (t) => {
   const { show } = await open(t)
   const inside = [
     'pipes',
@@ -39,6 +39,8 @@ t.test('each limit that a caller can meet is shown once, but for queues that eve
     'events_backlog',
     'bodies_in_flight',
     'endpoint_concurrency',
+    ...['requests_ahead', 'changes_waiting', 'receipt_waits', 'job_watches', 'job_watches_per_token'],
+    ...['events_rows', 'insert_cost', 'definition_cost', 'verify_time', 'job_order_size'],
   ]
   const shown = (await show()).limits.map(({ name }) => name)
   t.same(shown.toSorted(), limitNames.filter((name) => !inside.includes(name)).toSorted())

@@ -3,6 +3,7 @@
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { LimitHits } from '../../limits/limit-hits.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -60,7 +61,7 @@ export interface Pipelining {
  * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
  * end (queries, results, files) would wait for ever.
  */
-export function boundPipelining(listener: RequestListener, { logger, answers }: Deps): Pipelining {
+export function boundPipelining(listener: RequestListener, deps: Deps): Pipelining {
   const connections = new WeakMap<Socket, Connection>()
   const waiting = new StartQueue()
   function onAnswered(this: ServerResponse): void {
@@ -78,9 +79,9 @@ export function boundPipelining(listener: RequestListener, { logger, answers }: 
     dropBody(request)
     if (connection.isRefused) return
     connection.isRefused = true
-    logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
+    deps.logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
     dropRest(request.socket)
-    answerRefused(response, answers)
+    answerRefused(response, deps)
   }
   const onRequest: RequestListener = (request, response) => {
     const { socket } = request
@@ -166,12 +167,19 @@ function dropRest(socket: Socket): void {
 interface Deps {
   readonly logger: Logger
   readonly answers: RawAnswers
+  readonly limitHits: Pick<LimitHits, 'tell'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
 }
 
 /** Node sends it behind the answers before it, and closes the connection then. */
-function answerRefused(response: ServerResponse, answers: RawAnswers): void {
+function answerRefused(response: ServerResponse, { answers, limitHits, now }: Deps): void {
   const error = errors.REQUESTS_AHEAD_TOO_MANY({ openRequestsMax, retryAfterSeconds: 1 })
-  const { headers, body } = answers.partsOf(error)
+  const requestId = answers.requestId()
+  const { limit, code, status } = error
+  const nobody = { tokenId: null, tokenName: null, resource: null }
+  if (limit !== undefined) limitHits.tell({ limit, code, status, atMs: now(), requestId, ...nobody })
+  const { headers, body } = answers.partsOf(error, requestId)
   response.shouldKeepAlive = false
   response.writeHead(error.status, headers)
   response.end(body)

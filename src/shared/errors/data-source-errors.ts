@@ -26,6 +26,7 @@ export const dataSourceErrors = {
     when: 'A DEFAULT, a key, a TTL or an index has a constant part, made by `repeat` or `range` for example, for which the database needs more than ten seconds, or more memory than a query may take. Nothing was created or changed.',
     message: ({ reason }: { readonly reason: string }) =>
       `A DEFAULT, a key, a TTL or an index has a constant part that costs too much to compute: ${reason}. Write its value instead`,
+    limit: () => 'definition_cost',
   }),
   ALTER_REFUSED: define({
     status: 400,
@@ -119,6 +120,7 @@ export const dataSourceErrors = {
     when: 'Too many changes of Data Sources or Pipes are waiting. Nothing was changed; repeat the request later.',
     message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    limit: () => 'changes_waiting',
   }),
   CHANGE_BLOCKED: define({
     status: 503,

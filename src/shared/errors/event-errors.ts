@@ -8,6 +8,7 @@ export const eventErrors = {
     when: 'A body of events has so many short rows that they would take more than 512 MiB in the columns of their Data Source.',
     message: ({ rowsMax, columnCount }: { readonly rowsMax: number; readonly columnCount: number }) =>
       `The body has more than ${rowsMax} rows, the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
+    limit: () => 'events_rows',
   }),
   VIEW_FAILED: define({
     status: 422,

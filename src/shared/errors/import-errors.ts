@@ -103,6 +103,7 @@ export const importErrors = {
     quotes: 'sent',
     message: ({ reason }: { readonly reason: string }) =>
       `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
+    limit: () => 'insert_cost',
   }),
   PARQUET_TOO_COSTLY: define({
     status: 422,
@@ -110,6 +111,7 @@ export const importErrors = {
     quotes: 'sent',
     message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
       `Reading the Parquet file takes too much time or memory; the counted rows are stored. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
+    limit: () => 'insert_cost',
   }),
   REPLACE_VIEW_FAILED: define({
     status: 422,

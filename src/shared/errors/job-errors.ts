@@ -44,6 +44,7 @@ export const jobErrors = {
     when: 'What a job is to do takes more than 256 KiB to write down.',
     message: ({ bytesMax }: { readonly bytesMax: number }) =>
       `What the job is to do takes more than ${bytesMax} bytes to write down; send shorter parameters`,
+    limit: () => 'job_order_size',
   }),
   JOBS_ACTIVE_TOO_MANY: define({
     status: 429,
@@ -76,6 +77,7 @@ export const jobErrors = {
     message: ({ watchesMax }: RetryLater & { readonly watchesMax: number }) =>
       `${watchesMax} requests follow jobs already, the most that may at once; ask for the job without "progress"`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly watchesMax: number }) => retryAfterSeconds,
+    limit: () => 'job_watches',
   }),
   JOB_WATCHES_OF_TOKEN_TOO_MANY: define({
     status: 429,
@@ -83,6 +85,7 @@ export const jobErrors = {
     message: ({ watchesMax }: RetryLater & { readonly watchesMax: number }) =>
       `${watchesMax} requests of this token follow jobs already, the most that may at once for one token; ask for the job without "progress"`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly watchesMax: number }) => retryAfterSeconds,
+    limit: () => 'job_watches_per_token',
   }),
   JOB_FAILED: define({
     status: 500,

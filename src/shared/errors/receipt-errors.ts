@@ -30,6 +30,7 @@ export const receiptErrors = {
         ? 'Too many queries wait for the rows of their receipts; repeat the request later'
         : `Too many queries with this token wait for the rows of their receipts, ${ownerWaitsMax} may at once; repeat the request later`,
     retryAfterSeconds: ({ retryAfterSeconds }: WaitsTooMany) => retryAfterSeconds,
+    limit: () => 'receipt_waits',
   }),
 }
 

@@ -82,6 +82,7 @@ export const requestErrors = {
     message: ({ openRequestsMax }: RetryLater & { readonly openRequestsMax: number }) =>
       `A connection may have ${openRequestsMax} unanswered requests; this one and those after it were ignored, send them again on another connection`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    limit: () => 'requests_ahead',
   }),
   RATE_EXCEEDED: define({
     status: 429,

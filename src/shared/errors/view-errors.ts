@@ -59,6 +59,7 @@ export const viewErrors = {
     when: 'A Materialized View was not compared with its query in time (`verifyTimeMaxMs`), or within the memory of a query.',
     message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
       `The Materialized View was not compared within ${timeMaxMs} ms and the memory of a query`,
+    limit: () => 'verify_time',
   }),
   POPULATE_UNLINKED: define({
     status: 409,

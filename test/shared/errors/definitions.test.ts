@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { definitionGroups } from '../../../src/shared/errors/definitions.ts'
+import { definitionGroups, definitions } from '../../../src/shared/errors/definitions.ts'
 import { errorTable } from '../../../src/shared/errors/errors.ts'
+import { limitNames } from '../../../src/shared/limit-names.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
 
 const groups = Object.entries(definitionGroups)
@@ -20,6 +21,32 @@ t.test('the table and each of its files are sorted by status', async (t) => {
   }
   const statuses = errorTable.map(({ status }) => status)
   t.same(statuses, statuses.toSorted())
+})
+
+/** Codes of this class that no limit gives: docs/limits.md says why. */
+const withoutLimit = [
+  ...['REQUEST_TIMEOUT', 'BODY_STALLED', 'BODY_TOO_SLOW', 'RECEIPT_NOT_REACHED'],
+  ...[
+    'IMPORT_STOPPED',
+    'VIEW_BLOCKS',
+    'DATASOURCE_CHANGING',
+    'CHANGE_BLOCKED',
+    'REPLAY_INTERRUPTED',
+    'SECRET_UNREADABLE',
+  ],
+  ...['JOB_INTERRUPTED', 'JOB_KIND_UNKNOWN', 'DISK_UNAVAILABLE', 'ENGINE_RESTARTED', 'ENGINE_UNAVAILABLE'],
+  ...['SHUTTING_DOWN', 'LOG_FULL'],
+]
+
+t.test('each refusal for want of room, time or turns names its limit, or the pages say why none', async (t) => {
+  const page = readFileSync(join(repositoryRoot, 'docs', 'limits.md'), 'utf8')
+  const ofClass = Object.entries(definitions).filter(
+    ([code, { status }]) => [408, 413, 429, 503, 507].includes(status) || /_TOO_COSTLY$/.test(code),
+  )
+  const unnamed = ofClass.filter(([, definition]) => !('limit' in definition)).map(([code]) => code)
+  t.same(unnamed.toSorted(), withoutLimit.toSorted())
+  for (const code of unnamed) t.ok(page.includes(`errors.md#${code.toLowerCase()}`), code)
+  for (const name of limitNames) t.ok(page.includes(`\`${name}\``), name)
 })
 
 t.test('each code is raised somewhere', async (t) => {
