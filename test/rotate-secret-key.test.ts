@@ -124,7 +124,7 @@ t.test('killed at any change of the directory, it leaves what a service opens an
   const { changeCount } = await rotate(copyOf())
   t.ok(changeCount > 8, `${changeCount} changes`)
   const seen = new Map<string, number>()
-  for (let killedAt = 1; killedAt <= changeCount; killedAt += byTier({ quick: 5, full: 2, soak: 1 })) {
+  for (let killedAt = 1; killedAt <= changeCount; killedAt += byTier({ quick: 9, full: 2, soak: 1 })) {
     const copy = copyOf()
     const { code } = await rotate(copy, killedAt)
     const state = stateOf(copy, oldKey)

@@ -61,7 +61,7 @@ t.test('each route lets in those tokens that the table of operations lets in', {
   );
   const requests = await registeredRequests(t)
   const cells = requests.flatMap((request) => tokens.map((token) => ({ request, token })))
-  const step = byTier({ quick: 7, full: 5, soak: 1 })
+  const step = byTier({ quick: 14, full: 5, soak: 1 })
   let wrongCount = 0
   let cellCount = 0
   for (const [index, { request, token }] of cells.entries()) {

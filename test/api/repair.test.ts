@@ -36,7 +36,7 @@ for (const [name, { sql, target }] of Object.entries(engineCases)) {
 }
 for (let block = 0; block < 6; block += 1) await sendSales(20)
 
-for (const [name, { damage }] of everyNth(Object.entries(engineCases), byTier({ quick: 3, full: 1, soak: 1 }))) {
+for (const [name, { damage }] of everyNth(Object.entries(engineCases), byTier({ quick: 6, full: 1, soak: 1 }))) {
   t.test(`a view into ${name} is repaired while events come, and then is equal`, async (t) => {
     const pipe = `to_${name}`
     await calls.send(`in_${name}`, [damage])

@@ -10,7 +10,7 @@ import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 
-const recordsMin = byTier({ quick: 10_000, full: 30_000, soak: 2_000_000 })
+const recordsMin = byTier({ quick: 5_000, full: 30_000, soak: 2_000_000 })
 /** Plans are compiled anew for each schema and used for several frames. */
 const framesPerSchema = 3
 

@@ -84,7 +84,7 @@ function jsonLine(random: TestRandom, { texts }: WrongRecord): string {
   return `{${members.join(',')}}\n`
 }
 
-const schemaCount = byTier({ quick: 60, full: 120, soak: 20_000 })
+const schemaCount = byTier({ quick: 30, full: 120, soak: 20_000 })
 
 t.test('records with plainly wrong values are set aside as the exact path would do it', async (t) => {
   const seed = testSeed()

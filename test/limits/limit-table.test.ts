@@ -23,7 +23,7 @@ const reached: Readonly<Record<string, readonly [file: string, text: string]>> =
   columns: ['api/limits', 'columnsMax: 3'],
   tokens: ['api/limit-bounds', 'tokensMax: 6'],
   secrets: ['api/limit-bounds', "'secrets'"],
-  storage: ['api/storage-overage', 'storageBytesMax: bytes + roomBytes'],
+  storage: ['full/storage-overage', 'storageBytesMax: bytes + roomBytes'],
   body_upload_size: ['http/upload-sizes', 'limit "body_upload_size"'],
   multipart_size: ['http/upload-sizes', 'limit "multipart_size"'],
   multipart_parquet_size: ['http/upload-sizes', "'multipart_parquet_size'"],

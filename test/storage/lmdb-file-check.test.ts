@@ -91,7 +91,7 @@ t.test('a flipped bit is refused, or changes nothing that is read', async (t) =>
   const expected = await readThenClose(path)
   const directory = temporaryDirectory(t)
   const random = new SeededRandom(testSeed())
-  const tried = byTier({ quick: 100, full: 200, soak: 400 })
+  const tried = byTier({ quick: 50, full: 200, soak: 400 })
   let refusedCount = 0
   for (let count = 0; count < tried; count += 1) {
     // A file of its own each time: one that is mapped must not change.
@@ -118,7 +118,7 @@ t.test('a flipped bit in what lmdb keeps of a map is refused, or changes nothing
   const expected = await readThenClose(path)
   const directory = temporaryDirectory(t)
   const name = 'settings'
-  const step = byTier({ quick: 3, full: 1, soak: 1 })
+  const step = byTier({ quick: 5, full: 1, soak: 1 })
   // Sizes and flags stand before the map's name, kind, depth, counts and first page behind it. Older pages, which nobody
   // reads, hold it too.
   for (let place = whole.indexOf(name); place !== -1; place = whole.indexOf(name, place + 1)) {

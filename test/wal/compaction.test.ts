@@ -255,7 +255,7 @@ t.test('a log that is cut off at any point of its compactions has all that is ne
   const draftWrites = trace.filter((event) => event.kind === 'create' && event.name.endsWith('.compact')).length
   t.ok(draftWrites > 3, `${draftWrites} segments were written anew`)
   const faults: string[] = []
-  const cutStep = byTier({ quick: 4, full: 2, soak: 1 })
+  const cutStep = byTier({ quick: 6, full: 2, soak: 1 })
   for (let cut = random.below(cutStep); cut <= trace.length; cut += cutStep) {
     const events = trace.slice(0, cut)
     {

@@ -152,7 +152,7 @@ async function record(random: SeededRandom, faultOf: (call: FileCall, count: num
   return layer
 }
 
-const cutStep = byTier({ quick: 8, full: 3, soak: 1 })
+const cutStep = byTier({ quick: 12, full: 3, soak: 1 })
 
 /** Opens the files, checks the log, and appends to it. */
 async function reviveAndCheck(layer: Layer, marks: readonly Mark[]): Promise<readonly string[]> {

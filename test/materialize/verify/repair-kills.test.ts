@@ -64,7 +64,7 @@ t.test('a repair that is killed in front of any of its steps has each row once, 
   const steps = whole.count - before
   await life.jobs.close()
   await same(t, first.pair, 'nobody was killed')
-  const every = byTier({ quick: 7, full: 2, soak: 1 })
+  const every = byTier({ quick: 12, full: 2, soak: 1 })
   for (let step = 1; step <= steps; step += every) {
     const calls = new MortalCalls()
     const { pair, plan } = await damaged(`killed_${step}`)
