@@ -97,14 +97,11 @@ export class BlockInserter {
   /** Stores the oldest block, or makes one of what the queue has. Raises what the log or the engine failed with. */
   async storeNext(dataSource: DataSource): Promise<void> {
     const { views } = this.#deps
-    if (views === undefined) return await this.#storeNext(dataSource)
-    // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
-    const leave = await this.#enter(views.gate)
     try {
-      await views.beforeBlock?.(this.#stream)
-      await this.#storeNext(dataSource)
+      if (views === undefined) await this.#storeNext(dataSource)
+      else await this.#storeInGate(dataSource, views)
     } finally {
-      leave()
+      this.#delay = null
     }
   }
 
@@ -119,8 +116,20 @@ export class BlockInserter {
     this.#isAbandoned = true
   }
 
+  async #storeInGate(dataSource: DataSource, views: Pick<EventsViews, 'beforeBlock' | 'gate'>): Promise<void> {
+    // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
+    const leave = await this.#enter(views.gate)
+    try {
+      await views.beforeBlock?.(this.#stream)
+      await this.#storeNext(dataSource)
+    } finally {
+      leave()
+    }
+  }
+
   async #storeNext(dataSource: DataSource): Promise<void> {
     const block = this.#named[0] ?? (await this.#nameNext())
+    if (block === null) return
     const source = { dataSource, stream: this.#stream, block, content: this.#content }
     try {
       const counts = await this.#deps.places.use(
@@ -136,8 +145,6 @@ export class BlockInserter {
       if (isCostly(error)) await this.#storeInPieces(source, error)
       else if (mayBeOfRows(error) || error instanceof PartitionsExceededError) await this.#isolate(source, error)
       else throw error
-    } finally {
-      this.#delay = null
     }
   }
 
@@ -153,8 +160,10 @@ export class BlockInserter {
     }
   }
 
-  async #nameNext(): Promise<NamedBlock> {
+  /** Null when there is nothing to make one of: what waited may have left memory before its turn came, and is read back then. */
+  async #nameNext(): Promise<NamedBlock | null> {
     const taken = this.#queue.take()
+    if (taken.length === 0) return null
     this.#naming = taken
     try {
       const block = await this.#deps.blocks.name(this.#stream, taken)

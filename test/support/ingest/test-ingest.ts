@@ -1,4 +1,5 @@
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
+import type { IngestViews } from '../../../src/ingest/events/events-ingest.ts'
 import { type IngestOptions, openIngest } from '../../../src/ingest/ingest.ts'
 import type { EventsRequest, Ingest } from '../../../src/ingest/ingest.types.ts'
 import type { Logger } from '../../../src/observe/logger.ts'
@@ -46,13 +47,17 @@ export interface TestIngestDeps {
   readonly files?: FileLayer
   readonly logger?: Logger
   readonly now?: () => number
+  readonly views?: IngestViews
 }
 
 /** The way in over a log in memory, not started; whoever opens it closes it. */
 export async function openTestIngest(deps: TestIngestDeps, given: Partial<IngestOptions> = {}): Promise<Ingest> {
-  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now } = deps
+  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now, views } = deps
   const catalog = { find: (id: string) => dataSources.find((source) => source.id === id) }
-  return await openIngest({ ...testOptions, ...given }, { store, catalog, logger, now, files })
+  return await openIngest(
+    { ...testOptions, ...given },
+    { store, catalog, logger, now, files, ...(views === undefined ? {} : { views }) },
+  )
 }
 
 /** A request as the routes make it of a plain body. */
