@@ -5,11 +5,12 @@ import { compress } from '@mongodb-js/zstd'
 import t, { type Test } from 'tap'
 import type { LogFields } from '../../src/observe/logger.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
 
 // Small frames and inserts: what is stored of a body in its middle shows soon.
 const service = await openTestService(t, {
+  ...severalWorkers,
   decompressedBytesMax: 2 * mebibyte,
   frameBytes: 64 * 1024,
   insertBytesMax: 64 * 1024,

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 
-const service = await openTestService(t, { eventsBodyBytesMax: 100_000 })
+const service = await openTestService(t, { ...severalWorkers, eventsBodyBytesMax: 100_000 })
 const schema = 'n UInt32 `json:$.n`, word String `json:$.word`'
 const body = '{"n":1,"word":"a"}\n{"n":2,"word":"ü"}\n{"n":-3,"word":"c"}\n'
 const counts = { successful_rows: 2, quarantined_rows: 1 }

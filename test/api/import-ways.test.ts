@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { type Answer, openTestService } from '../support/api/test-service.ts'
+import { type Answer, openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 
-const service = await openTestService(t, { frameBytes: 4096, insertRowsMax: 100 })
+const service = await openTestService(t, { ...severalWorkers, frameBytes: 4096, insertRowsMax: 100 })
 
 const csv = `n,word\n${Array.from({ length: 300 }, (_, n) => `${n},"word ${n}, ${'é'.repeat(n % 5)}"\n`).join('')}`
 const schema = 'n UInt32 `json:$.n`, word String `json:$.word`'

@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 
 // Frames of the smallest size, so that bodies of some hundred rows are cut many times.
-const service = await openTestService(t, { frameBytes: 4096 })
+const service = await openTestService(t, { ...severalWorkers, frameBytes: 4096 })
 
 const schema = 'n UInt32 `json:$.n`, word String `json:$.word`'
 const csvBody = 'n,word\n1,"a, ""b"""\n2,ü\n3,\n'

@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
 
 // Some versions of Node take the first frame of a zstd body for all of it. So each way of bringing rows is given bodies of
 // several frames, on every version that the service runs on, and has to find all rows.
 
-const service = await openTestService(t)
+const service = await openTestService(t, severalWorkers)
 const lines = [1, 2, 3, 4].map((n) => `{"n":${n}}\n`)
 const expected = [['1'], ['2'], ['3'], ['4']]
 const empty = Buffer.alloc(0)

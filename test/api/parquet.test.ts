@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { type Answer, openTestService } from '../support/api/test-service.ts'
+import { type Answer, openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
@@ -72,7 +72,7 @@ const fileOf = await writeParquetFiles({
 })
 
 // Small INSERTs: of the row groups two or one, and several out of a row group that is large.
-const service = await openTestService(t, { insertRowsMax: 1000, parquetBytesMax: 1024 * 1024 })
+const service = await openTestService(t, { ...severalWorkers, insertRowsMax: 1000, parquetBytesMax: 1024 * 1024 })
 
 function load(name: string, body: Uint8Array | FormData, more: Readonly<Record<string, string>> = {}) {
   const parameters = new URLSearchParams({ name, mode: 'append', format: 'parquet', ...more })

@@ -1,7 +1,7 @@
 // A Parquet file of more partitions than one INSERT takes, of which the last has a row that the table refuses: those before are
 // stored by then, and are stored once.
 import t from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 
 const file = (
@@ -11,7 +11,7 @@ const file = (
     },
   })
 )('file')
-const service = await openTestService(t)
+const service = await openTestService(t, severalWorkers)
 const schema = 'id UInt32 `json:$.id`, grp UInt32 `json:$.grp`, x Int32 `json:$.x`'
 
 for (const [name, columns, key] of [

@@ -2,7 +2,14 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { type Answer, type Call, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import {
+  type Answer,
+  type Call,
+  severalWorkers,
+  TestLog,
+  TestService,
+  testOptions,
+} from '../support/api/test-service.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -10,7 +17,10 @@ t.teardown(() => directory.remove())
 
 async function live(): Promise<TestService> {
   const log = new TestLog()
-  const service = await openService(testOptions({ dataDir: directory.path, eventsFlushIdleMs: 5 }), log)
+  const service = await openService(
+    testOptions({ ...severalWorkers, dataDir: directory.path, eventsFlushIdleMs: 5 }),
+    log,
+  )
   return new TestService(service, { log, dataDir: directory.path })
 }
 

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import { openTestService, severalWorkers } from '../support/api/test-service.ts'
 
-const service = await openTestService(t)
+const service = await openTestService(t, severalWorkers)
 
 t.test(
   'a CSV whose first line opens a quote that is never closed makes a data source of the rows behind it',

@@ -169,14 +169,25 @@ export class TestLog implements Logger {
   }
 }
 
+/** For bodies of many frames: their parts come out of the workers in any order. */
+export const severalWorkers = { workers: 2 } as const
+
 /**
- * Options as a start without any configuration has them, but for `given`. Who waits for what is stored does so for minutes: a
- * machine that is slow answers as any other.
+ * Options as a start without any configuration has them, but for `given`, and with one worker for parsing: each is half of what
+ * a start costs. Who waits for what is stored does so for minutes: a machine that is slow answers as any other.
  */
 export function testOptions(given: Partial<Options>): Options {
   const reading = readOptions({ flags: [], environment: {}, machine: { coreCount: 2, memoryBytes } })
   if (reading.kind !== 'options') throw new Error('the defaults are options')
-  return { ...reading.options, port: 0, adminToken, eventsWaitMaxMs: 240_000, serviceSources: 'off', ...given }
+  return {
+    ...reading.options,
+    port: 0,
+    workers: 1,
+    adminToken,
+    eventsWaitMaxMs: 240_000,
+    serviceSources: 'off',
+    ...given,
+  }
 }
 
 /** Opens a service that the test's end closes; its directory goes with it. */

@@ -1,11 +1,16 @@
 import { crc32 } from 'node:zlib'
 import type { Test } from 'tap'
 import type { Options } from '../../../src/config.ts'
-import { type Answer, openTestService, type TestService } from '../api/test-service.ts'
+import { type Answer, openTestService, severalWorkers, type TestService } from '../api/test-service.ts'
 import { answerFile, type Answer as FileAnswerer, openRemoteServer, type RemoteServer } from '../remote-server.ts'
 
 /** What lets a service read files of this machine, and try again soon. */
-export const urlOptions: Partial<Options> = { urlAllow: '127.0.0.1', urlAllowHttp: true, urlRetryDelayMaxMs: 20 }
+export const urlOptions: Partial<Options> = {
+  ...severalWorkers,
+  urlAllow: '127.0.0.1',
+  urlAllowHttp: true,
+  urlRetryDelayMaxMs: 20,
+}
 
 /** What `GET /v0/jobs/<id>` tells of an import by URL. */
 export interface UrlJob {
