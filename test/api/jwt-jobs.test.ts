@@ -2,35 +2,8 @@
 
 import t, { type Test } from 'tap'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
-import { type Answer, type Call, openTestService, type TestService } from '../support/api/test-service.ts'
-
-/** Longer than any test. */
-const endless = 'SELECT count() FROM numbers(100000000000) WHERE sipHash64(number) = 1'
-const strongToken = `p.test.${'x'.repeat(40)}`
-
-async function fill(service: TestService, call: Call = {}): Promise<void> {
-  await service.call(
-    'POST',
-    `/v0/datasources?${new URLSearchParams({ name: 'visits', schema: 'id UInt32, user String' })}`,
-    call,
-  )
-  const rows = Array.from({ length: 100 }, (_, id) => JSON.stringify({ id, user: `u${id % 10}` }))
-  const { status } = await service.append('visits', 'ndjson', rows.join('\n'), call)
-  if (status !== 200) throw new Error('the rows were not taken')
-}
-
-function ask(
-  service: TestService,
-  sql: string,
-  more: Readonly<Record<string, string>> = {},
-  call: Call = {},
-): Promise<Answer> {
-  return service.call('POST', `/v0/sql?${new URLSearchParams({ job: 'true', ...more })}`, { body: sql, ...call })
-}
-
-function resultOf(service: TestService, id: string, call: Call = {}): Promise<Answer> {
-  return service.call('GET', `/v0/jobs/${id}/result`, call)
-}
+import { askForJob, endless, fillVisits, resultOf, strongToken } from '../support/api/query-job-calls.ts'
+import { type Call, openTestService, type TestService } from '../support/api/test-service.ts'
 
 async function signJwt(service: TestService, name: string, seconds: number): Promise<Call> {
   const body = JSON.stringify({ name, scopes: [{ type: 'DATASOURCES:READ', resource: 'visits' }] })
@@ -58,13 +31,16 @@ t.test('the jobs of a JWT are for that JWT as long as it is valid, and for ADMIN
     queryJobTimeMaxMs: 8_000,
   })
   const admin = { token: strongToken }
-  await fill(service, admin)
+  await fillVisits(service, admin)
   const [jwt, namesake] = [await signJwt(service, 'one', 6), await signJwt(service, 'one', 3_600)]
   const sql = 'SELECT count() FROM visits FORMAT TSV'
-  const done = jobIdOf(await ask(service, sql, {}, jwt))
+  const done = jobIdOf(await askForJob(service, sql, {}, jwt))
   t.equal((await endedJob(service, done, admin)).status, 'done')
-  const busy = [jobIdOf(await ask(service, endless, {}, admin)), jobIdOf(await ask(service, endless, {}, jwt))]
-  const late = jobIdOf(await ask(service, sql, {}, jwt))
+  const busy = [
+    jobIdOf(await askForJob(service, endless, {}, admin)),
+    jobIdOf(await askForJob(service, endless, {}, jwt)),
+  ]
+  const late = jobIdOf(await askForJob(service, sql, {}, jwt))
   t.match((await service.call('GET', '/v0/jobs', namesake)).json, { total: 0 }, 'another JWT of its name sees none')
   for (const [method, path] of [
     ['GET', ''],

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { rotateSecretKey } from '../../src/rotate-secret-key.ts'
 import { endedJob, jobIdOf, jobOf } from '../support/api/job-calls.ts'
-import { type Answer, type Call, openTestService, type TestService, testOptions } from '../support/api/test-service.ts'
+import { askForJob, endless, resultOf, strongToken, tokenOf } from '../support/api/query-job-calls.ts'
+import { type Call, openTestService, testOptions } from '../support/api/test-service.ts'
 import { filesWith } from '../support/bytes-below.ts'
 import { temporaryDirectory } from '../support/catalog/test-catalog.ts'
 import {
@@ -21,36 +22,13 @@ import {
 import { answerFile } from '../support/remote-server.ts'
 import { silentLogger } from '../support/store/test-store.ts'
 
-/** Longer than any test. */
-const endless = 'SELECT count() FROM numbers(100000000000) WHERE sipHash64(number) = 1'
-const strongToken = `p.test.${'x'.repeat(40)}`
-
-function ask(
-  service: TestService,
-  sql: string,
-  more: Readonly<Record<string, string>> = {},
-  call: Call = {},
-): Promise<Answer> {
-  return service.call('POST', `/v0/sql?${new URLSearchParams({ job: 'true', ...more })}`, { body: sql, ...call })
-}
-
-function resultOf(service: TestService, id: string, call: Call = {}): Promise<Answer> {
-  return service.call('GET', `/v0/jobs/${id}/result`, call)
-}
-
-async function tokenOf(service: TestService, name: string, scope: string): Promise<string> {
-  const { json } = await service.call('POST', `/v0/tokens?${new URLSearchParams({ name, scope })}`)
-  // The shape of the answer is what other tests check.
-  return (json as { readonly token: string }).token
-}
-
 t.test('a result is removed before its time by its maker and by ADMIN, and by nobody else', async (t) => {
   const service = await openTestService(t)
   const maker = { token: await tokenOf(service, 'maker', 'WORKSPACE:READ_ALL') }
   const other = { token: await tokenOf(service, 'other', 'WORKSPACE:READ_ALL') }
   const remove = (id: string, call: Call = {}) => service.call('DELETE', `/v0/jobs/${id}/result`, call)
   for (const call of [maker, {}]) {
-    const id = jobIdOf(await ask(service, 'SELECT 1 FORMAT CSV', {}, maker))
+    const id = jobIdOf(await askForJob(service, 'SELECT 1 FORMAT CSV', {}, maker))
     t.match(await endedJob(service, id), { status: 'done', result_until: String })
     t.equal((await remove(id, other)).status, 403)
     t.equal((await resultOf(service, id, maker)).text, '1\n')
@@ -75,7 +53,7 @@ t.test('the results of one token have a share of the room, and those of others t
     { token: await tokenOf(service, 'other', 'WORKSPACE:READ_ALL') },
   ]
   const run = async (call: Call) => {
-    const id = jobIdOf(await ask(service, "SELECT repeat('x', 1000) FROM numbers(600) FORMAT TSV", {}, call))
+    const id = jobIdOf(await askForJob(service, "SELECT repeat('x', 1000) FROM numbers(600) FORMAT TSV", {}, call))
     return await endedJob(service, id, call)
   }
   const first = await run(one)
@@ -90,17 +68,20 @@ t.test('the jobs of one token keep those of others out neither of the queue nor 
   const options = { queryJobsWorkingMax: 1, jobsWaitingMax: 3, jobsWaitingPerTokenMax: 2, queryJobTimeMaxMs: 20_000 }
   const service = await openTestService(t, options)
   const busy = { token: await tokenOf(service, 'busy', 'WORKSPACE:READ_ALL') }
-  const held = jobIdOf(await ask(service, endless, {}, busy))
+  const held = jobIdOf(await askForJob(service, endless, {}, busy))
   while ((await jobOf(service, held)).status !== 'working');
-  const waiting = [jobIdOf(await ask(service, endless, {}, busy)), jobIdOf(await ask(service, endless, {}, busy))]
-  const refused = await ask(service, endless, {}, busy)
+  const waiting = [
+    jobIdOf(await askForJob(service, endless, {}, busy)),
+    jobIdOf(await askForJob(service, endless, {}, busy)),
+  ]
+  const refused = await askForJob(service, endless, {}, busy)
   t.match(refused, {
     status: 429,
     json: { error: /^2 jobs of the kind "query" wait already that this token has made/ },
   })
   t.equal(refused.headers.get('retry-after'), '10')
   const other = { token: await tokenOf(service, 'other', 'WORKSPACE:READ_ALL') }
-  const id = jobIdOf(await ask(service, 'SELECT 1', {}, other))
+  const id = jobIdOf(await askForJob(service, 'SELECT 1', {}, other))
   t.equal((await endedJob(service, id, other)).status, 'done')
   t.equal((await jobOf(service, held)).status, 'working', 'meanwhile the long one works')
   for (const one of waiting) t.equal((await service.call('POST', `/v0/jobs/${one}/cancel`, busy)).status, 200)
@@ -109,10 +90,10 @@ t.test('the jobs of one token keep those of others out neither of the queue nor 
 t.test('a job with a result is not forgotten for the jobs of others', async (t) => {
   const service = await openTestService(t, { jobsKeptMax: 3 })
   const one = { token: await tokenOf(service, 'one', 'WORKSPACE:READ_ALL') }
-  const id = jobIdOf(await ask(service, 'SELECT 7 FORMAT CSV', {}, one))
+  const id = jobIdOf(await askForJob(service, 'SELECT 7 FORMAT CSV', {}, one))
   t.equal((await endedJob(service, id, one)).status, 'done')
   for (let count = 0; count < 5; count += 1) {
-    const failing = jobIdOf(await ask(service, "SELECT throwIf(1, 'no')"))
+    const failing = jobIdOf(await askForJob(service, "SELECT throwIf(1, 'no')"))
     t.equal((await endedJob(service, failing)).status, 'error')
   }
   const { json } = await service.call('GET', '/v0/jobs')
@@ -125,9 +106,9 @@ t.test('what a query asks is sealed on disk, and is asked still with another key
   const options = { dataDir, adminToken: strongToken, queryJobsWorkingMax: 1 }
   const admin = { token: strongToken }
   const service = await openTestService(t, options)
-  jobIdOf(await ask(service, endless, {}, admin))
+  jobIdOf(await askForJob(service, endless, {}, admin))
   const sql = '% SELECT {{String(which)}} AS it FORMAT CSV'
-  const id = jobIdOf(await ask(service, sql, { which: 'SECRETVALUE' }, admin))
+  const id = jobIdOf(await askForJob(service, sql, { which: 'SECRETVALUE' }, admin))
   t.same(filesWith(dataDir, 'SECRETVALUE'), [])
   await service.close()
   await rotateSecretKey(testOptions(options), silentLogger)

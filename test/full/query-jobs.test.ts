@@ -2,46 +2,13 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
-import { type Answer, type Call, openTestService, type TestService } from '../support/api/test-service.ts'
-
-/** Longer than any test. */
-const endless = 'SELECT count() FROM numbers(100000000000) WHERE sipHash64(number) = 1'
-const strongToken = `p.test.${'x'.repeat(40)}`
-
-async function fill(service: TestService, call: Call = {}): Promise<void> {
-  await service.call(
-    'POST',
-    `/v0/datasources?${new URLSearchParams({ name: 'visits', schema: 'id UInt32, user String' })}`,
-    call,
-  )
-  const rows = Array.from({ length: 100 }, (_, id) => JSON.stringify({ id, user: `u${id % 10}` }))
-  const { status } = await service.append('visits', 'ndjson', rows.join('\n'), call)
-  if (status !== 200) throw new Error('the rows were not taken')
-}
-
-function ask(
-  service: TestService,
-  sql: string,
-  more: Readonly<Record<string, string>> = {},
-  call: Call = {},
-): Promise<Answer> {
-  return service.call('POST', `/v0/sql?${new URLSearchParams({ job: 'true', ...more })}`, { body: sql, ...call })
-}
-
-function resultOf(service: TestService, id: string, call: Call = {}): Promise<Answer> {
-  return service.call('GET', `/v0/jobs/${id}/result`, call)
-}
-
-async function tokenOf(service: TestService, name: string, scope: string): Promise<string> {
-  const { json } = await service.call('POST', `/v0/tokens?${new URLSearchParams({ name, scope })}`)
-  // The shape of the answer is what other tests check.
-  return (json as { readonly token: string }).token
-}
+import { askForJob, endless, fillVisits, resultOf, strongToken, tokenOf } from '../support/api/query-job-calls.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 t.test('a query as a job leaves its answer', async (t) => {
   const service = await openTestService(t)
-  await fill(service)
-  const answer = await ask(service, 'SELECT id, user FROM visits WHERE id < 3 ORDER BY id FORMAT CSVWithNames')
+  await fillVisits(service)
+  const answer = await askForJob(service, 'SELECT id, user FROM visits WHERE id < 3 ORDER BY id FORMAT CSVWithNames')
   const id = jobIdOf(answer)
   t.match(answer.json, {
     id,
@@ -64,7 +31,7 @@ t.test('a query as a job leaves its answer', async (t) => {
 
 t.test('formats, parameters and templates are those of a query', async (t) => {
   const service = await openTestService(t)
-  await fill(service)
+  await fillVisits(service)
   const cases = [
     ['SELECT count() AS n FROM visits', {}, 1, '"n": 100'],
     ['SELECT id FROM visits LIMIT 7', { format: 'ndjson' }, 7, '{"id":0}'],
@@ -73,7 +40,7 @@ t.test('formats, parameters and templates are those of a query', async (t) => {
     ['SELECT id FROM visits FORMAT Parquet', {}, null, 'PAR1'],
   ] as const
   for (const [sql, more, rowCount, part] of cases) {
-    const id = jobIdOf(await ask(service, sql, more))
+    const id = jobIdOf(await askForJob(service, sql, more))
     t.match(await endedJob(service, id), { status: 'done', statistics: { row_count: rowCount } }, sql)
     const { text } = await resultOf(service, id)
     t.ok(text.includes(part), sql)
@@ -82,13 +49,13 @@ t.test('formats, parameters and templates are those of a query', async (t) => {
 
 t.test('a query that is wrong makes no job, and one that fails later ends in error', async (t) => {
   const service = await openTestService(t)
-  await fill(service)
-  t.equal((await ask(service, 'SELECT wrong FROM')).status, 400)
-  t.match((await ask(service, 'SELECT * FROM absent')).json, { error: /absent/ })
-  t.equal((await ask(service, 'SELECT 1 FORMAT Odd')).status, 400)
+  await fillVisits(service)
+  t.equal((await askForJob(service, 'SELECT wrong FROM')).status, 400)
+  t.match((await askForJob(service, 'SELECT * FROM absent')).json, { error: /absent/ })
+  t.equal((await askForJob(service, 'SELECT 1 FORMAT Odd')).status, 400)
   t.equal((await service.call('GET', '/v0/sql?q=SELECT+1&job=true')).status, 400)
   t.match((await service.call('GET', '/v0/jobs')).json, { jobs: [] })
-  const id = jobIdOf(await ask(service, "SELECT throwIf(id = 5, 'no fives') FROM visits"))
+  const id = jobIdOf(await askForJob(service, "SELECT throwIf(id = 5, 'no fives') FROM visits"))
   t.match(await endedJob(service, id), { status: 'error', error: /no fives/ })
   const { status, text } = await resultOf(service, id)
   t.equal(status, 404)
@@ -99,24 +66,24 @@ t.test('a job has a longer time than a query, and an end', async (t) => {
   const service = await openTestService(t, { queryTimeMaxMs: 500, queryJobTimeMaxMs: 5_000 })
   const sql = endless
   t.equal((await service.call('POST', '/v0/sql', { body: sql })).status, 408)
-  const id = jobIdOf(await ask(service, sql))
+  const id = jobIdOf(await askForJob(service, sql))
   const job = await endedJob(service, id)
   t.match(job, { status: 'error', error: /5000 ms|5 s/ })
 })
 
 t.test('a filtered token reads its rows alone, by what it may read when the job runs', async (t) => {
   const service = await openTestService(t)
-  await fill(service)
+  await fillVisits(service)
   const filtered = await tokenOf(service, 'filtered', "DATASOURCES:READ:visits:user = 'u1'")
   const other = await tokenOf(service, 'other', 'DATASOURCES:READ:visits')
   const sql = 'SELECT count() AS n FROM visits FORMAT TSV'
-  const id = jobIdOf(await ask(service, sql, {}, { token: filtered }))
+  const id = jobIdOf(await askForJob(service, sql, {}, { token: filtered }))
   t.equal((await endedJob(service, id, { token: filtered })).status, 'done')
   t.equal((await resultOf(service, id, { token: filtered })).text, '10\n')
   t.equal((await resultOf(service, id)).text, '10\n', 'ADMIN may read it')
   t.equal((await resultOf(service, id, { token: other })).status, 403)
   t.equal((await service.call('GET', `/v0/jobs/${id}`, { token: other })).status, 403)
-  t.equal((await ask(service, 'SELECT * FROM absent', {}, { token: filtered })).status, 403)
+  t.equal((await askForJob(service, 'SELECT * FROM absent', {}, { token: filtered })).status, 403)
   const narrowed = new URLSearchParams({ scope: "DATASOURCES:READ:visits:user = 'u2'" })
   await service.call('PUT', `/v0/tokens/filtered?${narrowed}`)
   t.equal((await resultOf(service, id, { token: filtered })).status, 403, 'its rights have changed')
@@ -125,12 +92,12 @@ t.test('a filtered token reads its rows alone, by what it may read when the job 
 t.test('a token that goes before its job runs takes the right along', async (t) => {
   // One session is for queries that somebody waits for, so no place is left for other tokens.
   const service = await openTestService(t, { readSessions: 2, queryJobTimeMaxMs: 3_000 })
-  await fill(service)
-  const busy = jobIdOf(await ask(service, endless))
+  await fillVisits(service)
+  const busy = jobIdOf(await askForJob(service, endless))
   const ids: string[] = []
   for (const name of ['dropped', 'refreshed', 'narrowed', 'kept']) {
     const token = await tokenOf(service, name, 'DATASOURCES:READ:visits')
-    ids.push(jobIdOf(await ask(service, 'SELECT count() FROM visits FORMAT TSV', {}, { token })))
+    ids.push(jobIdOf(await askForJob(service, 'SELECT count() FROM visits FORMAT TSV', {}, { token })))
   }
   t.equal((await service.call('DELETE', '/v0/tokens/dropped')).status, 200)
   t.equal((await service.call('POST', '/v0/tokens/refreshed/refresh')).status, 200)
@@ -147,7 +114,7 @@ t.test('a token that goes before its job runs takes the right along', async (t) 
 t.test('a JWT reads through its filter, and its own results', async (t) => {
   const service = await openTestService(t, { adminToken: strongToken })
   const admin = { token: strongToken }
-  await fill(service, admin)
+  await fillVisits(service, admin)
   const sign = async (name: string): Promise<string> => {
     const scopes = [{ type: 'DATASOURCES:READ', resource: 'visits', filter: "user = 'u4'" }]
     const expiration_time = String(Math.floor(Date.now() / 1_000) + 3_600)
@@ -158,7 +125,7 @@ t.test('a JWT reads through its filter, and its own results', async (t) => {
     return (json as { readonly token: string }).token
   }
   const jwt = { token: await sign('one') }
-  const id = jobIdOf(await ask(service, 'SELECT groupUniqArray(user) FROM visits FORMAT TSV', {}, jwt))
+  const id = jobIdOf(await askForJob(service, 'SELECT groupUniqArray(user) FROM visits FORMAT TSV', {}, jwt))
   t.equal((await endedJob(service, id, jwt)).status, 'done')
   t.equal((await resultOf(service, id, jwt)).text, "['u4']\n")
   t.equal((await resultOf(service, id, { token: await sign('two') })).status, 403)
@@ -169,9 +136,9 @@ t.test('a JWT reads through its filter, and its own results', async (t) => {
 t.test('results have so many bytes together', async (t) => {
   const service = await openTestService(t, { jobResultsBytesMax: 1024 * 1024 })
   const sql = "SELECT repeat('x', 1000) FROM numbers(600) FORMAT TSV"
-  const first = jobIdOf(await ask(service, sql))
+  const first = jobIdOf(await askForJob(service, sql))
   t.equal((await endedJob(service, first)).status, 'done')
-  const second = jobIdOf(await ask(service, sql))
+  const second = jobIdOf(await askForJob(service, sql))
   t.match(await endedJob(service, second), { status: 'error', error: /results of jobs have 1048576 bytes together/ })
   t.same(await readdir(join(service.dataDir, 'job-results')), [first], 'nothing is left of the second')
   t.equal((await resultOf(service, first)).text.length, 600 * 1_001)

@@ -1,12 +1,13 @@
 /**
- * The way back of a view that reads what other views fill. Blocks of what these make are kept nowhere, so those of the data source above are
- * repeated, through all of them: the tables on the way know each again, and hand it on to the view that lacks it.
+ * How a view catches up that reads what other views fill. Nobody keeps the blocks that those make. What is kept are the blocks of the data source
+ * above all of them: repeated there, a block goes through the whole way, and each table that has it already only hands it on.
  *
- * For that the views which see the data source (the *top* ones) are parked at the place from which the view lacks blocks, and the view is let in,
- * while no block is being stored: from then on it is they who catch up, as any view does. The catalog says first that a top view is parked, and
- * last that the view is not: a start in between has both parked, each with its blocks.
+ * 1. The view is tried alone, beside the real tables: while it still fails, no sound view is parked for it.
+ * 2. The views that see that data source (the *top* views) are parked at the place from which this view lacks blocks.
+ * 3. This view is let in. No block is stored between 2 and 3.
+ * 4. The top views catch up as any parked view does, and this one gets what it lacked from them.
  *
- * It is tried beside all others before: a view that fails still is no reason to park sound ones.
+ * In the catalog 2 comes first and 3 last. After a kill in between both are parked, each with its blocks.
  */
 
 import { changeView } from '../../catalog/change-view.ts'

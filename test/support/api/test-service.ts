@@ -169,12 +169,12 @@ export class TestLog implements Logger {
   }
 }
 
-/** For bodies of many frames: their parts come out of the workers in any order. */
+/** For tests with bodies of many frames: with two workers, a later frame may be parsed before an earlier one. */
 export const severalWorkers = { workers: 2 } as const
 
 /**
- * Options as a start without any configuration has them, but for `given`, and with one worker for parsing: each is half of what
- * a start costs. Who waits for what is stored does so for minutes: a machine that is slow answers as any other.
+ * The options of a start without any configuration, and what `given` changes. One worker parses, not one for each core: each takes a third
+ * of the time of a start. A request that waits until its rows are stored may wait for minutes, so that no test fails on a slow machine.
  */
 export function testOptions(given: Partial<Options>): Options {
   const reading = readOptions({ flags: [], environment: {}, machine: { coreCount: 2, memoryBytes } })

@@ -36,6 +36,7 @@ export class FileProcess {
   #said: string[] = []
   #startedAtMs = performance.now()
   #hasFailedFile = false
+  readonly #ran: string[] = []
 
   constructor(options: Options) {
     this.#options = options
@@ -60,7 +61,8 @@ export class FileProcess {
     const { exitCode, signalCode } = this.#child
     if (this.#file !== null) this.#tell(this.#endOf(exitCode, signalCode))
     else if (exitCode !== 0 && !this.#hasFailedFile) {
-      this.#file = 'the end of a process that ran test files'
+      // One of them did something that showed only after its end.
+      this.#file = `the process of ${this.#ran.join(', ')}`
       this.#tell(this.#endOf(exitCode, signalCode))
     }
   }
@@ -72,6 +74,7 @@ export class FileProcess {
       return
     }
     const file = this.#options.next()
+    if (file !== undefined) this.#ran.push(file)
     this.#file = file ?? null
     this.#said = []
     this.#startedAtMs = performance.now()
@@ -82,7 +85,7 @@ export class FileProcess {
   #hear(line: string): void {
     this.#silence.refresh()
     this.#said.push(line)
-    const end = /^ {4}(not )?ok \d+ - (dist\/\S+)/.exec(line)
+    const end = /^ {4}(not )?ok \d+ - (\S+)/.exec(line)
     if (end === null || end[2] !== this.#file) return
     this.#tell(end[1] === undefined ? null : 'failed')
   }
