@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { test } from 'tap'
+import t from 'tap'
 import { lockDirectory } from '../../src/directory/lock.ts'
 import { StartRefusal } from '../../src/shared/errors/start-refusals.ts'
 import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
@@ -16,22 +16,25 @@ async function holdElsewhere(path: string): Promise<{ readonly child: ChildProce
   return { child, word: String(word).trim() }
 }
 
-test('a data directory is refused while another process holds its lock, and taken when that one is killed', async (t) => {
-  const directory = await createTestDirectory()
-  t.teardown(() => directory.remove())
-  const { child, word } = await holdElsewhere(directory.path)
-  t.teardown(() => child.kill('SIGKILL'))
-  t.equal(word, 'held')
-  await t.rejects(lockDirectory(directory.path, silentLogger), { code: 'DATA_DIR_IN_USE' })
-  t.equal(await readFile(join(directory.path, 'lock'), 'utf8'), `${child.pid}\n`, 'the file says who has it')
-  child.kill('SIGKILL')
-  await once(child, 'exit')
-  const lock = await lockDirectory(directory.path, silentLogger)
-  t.equal(await readFile(join(directory.path, 'lock'), 'utf8'), `${process.pid}\n`)
-  lock.release()
-})
+t.test(
+  'a data directory is refused while another process holds its lock, and taken when that one is killed',
+  async (t) => {
+    const directory = await createTestDirectory()
+    t.teardown(() => directory.remove())
+    const { child, word } = await holdElsewhere(directory.path)
+    t.teardown(() => child.kill('SIGKILL'))
+    t.equal(word, 'held')
+    await t.rejects(lockDirectory(directory.path, silentLogger), { code: 'DATA_DIR_IN_USE' })
+    t.equal(await readFile(join(directory.path, 'lock'), 'utf8'), `${child.pid}\n`, 'the file says who has it')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const lock = await lockDirectory(directory.path, silentLogger)
+    t.equal(await readFile(join(directory.path, 'lock'), 'utf8'), `${process.pid}\n`)
+    lock.release()
+  },
+)
 
-test('the lock of a process is refused to itself too, and can be taken again when it is given back', async (t) => {
+t.test('the lock of a process is refused to itself too, and can be taken again when it is given back', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
   const path = join(directory.path, 'not', 'there', 'yet')
@@ -42,7 +45,7 @@ test('the lock of a process is refused to itself too, and can be taken again whe
   second.release()
 })
 
-test('what a process starts does not hold its lock', async (t) => {
+t.test('what a process starts does not hold its lock', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
   const lock = await lockDirectory(directory.path, silentLogger)
@@ -56,9 +59,13 @@ test('what a process starts does not hold its lock', async (t) => {
   again.release()
 })
 
-test('a directory that nobody can make is refused, and does not hang', {
-  skip: process.platform !== 'linux',
-}, async (t) => {
-  await t.rejects(lockDirectory('/proc/millrace', silentLogger), { code: 'ENOENT' })
-  await t.rejects(lockDirectory('/proc/not/there', silentLogger), { code: 'ENOENT' })
-})
+t.test(
+  'a directory that nobody can make is refused, and does not hang',
+  {
+    skip: process.platform !== 'linux',
+  },
+  async (t) => {
+    await t.rejects(lockDirectory('/proc/millrace', silentLogger), { code: 'ENOENT' })
+    await t.rejects(lockDirectory('/proc/not/there', silentLogger), { code: 'ENOENT' })
+  },
+)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import { freePort } from '../support/free-port.ts'
 import { KillService, killToken } from '../support/kill/kill-service.ts'
 import { findEnginePid, untilEngine, untilGone } from '../support/store/engine-pid.ts'
@@ -64,29 +64,32 @@ function processorTicks(pid: number): number {
   return Number(fields[11])
 }
 
-test('events are acknowledged while the engine is gone, and stored when it is back; readers are told to come again', async (t) => {
-  const service = await startService(t)
-  await createTable(service, 'seen')
-  const running = query(service, slow)
-  await untilBusy(service)
-  const engine = await killEngine(service)
-  let sent = 0
-  do {
-    const body = `{"a":${sent}}\n{"a":${sent + 1}}\n`
-    const answer = await fetch(`${service.address}/v0/events?name=seen`, { method: 'POST', headers, body })
-    t.equal(answer.status, 202)
-    sent += 2
-  } while (findEnginePid(service.pid) === null || sent < 20)
-  const lost = await running
-  t.equal(lost.status, 503)
-  t.equal(lost.headers.get('retry-after'), '1')
-  t.match(await lost.json(), { error: /stopped before it answered/, documentation: /engine_restarted/ })
-  await untilEngine(service.pid, engine)
-  await service.untilStored('seen')
-  t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM seen'), `${sent}\t${sent}\n`)
-})
+t.test(
+  'events are acknowledged while the engine is gone, and stored when it is back; readers are told to come again',
+  async (t) => {
+    const service = await startService(t)
+    await createTable(service, 'seen')
+    const running = query(service, slow)
+    await untilBusy(service)
+    const engine = await killEngine(service)
+    let sent = 0
+    do {
+      const body = `{"a":${sent}}\n{"a":${sent + 1}}\n`
+      const answer = await fetch(`${service.address}/v0/events?name=seen`, { method: 'POST', headers, body })
+      t.equal(answer.status, 202)
+      sent += 2
+    } while (findEnginePid(service.pid) === null || sent < 20)
+    const lost = await running
+    t.equal(lost.status, 503)
+    t.equal(lost.headers.get('retry-after'), '1')
+    t.match(await lost.json(), { error: /stopped before it answered/, documentation: /engine_restarted/ })
+    await untilEngine(service.pid, engine)
+    await service.untilStored('seen')
+    t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM seen'), `${sent}\t${sent}\n`)
+  },
+)
 
-test('an import whose engine is killed while it runs stores each row once', async (t) => {
+t.test('an import whose engine is killed while it runs stores each row once', async (t) => {
   const service = await startService(t)
   await createTable(service, 'imported')
   const path = `${service.address}/v0/datasources?mode=append&name=imported&format=csv`
@@ -111,18 +114,21 @@ test('an import whose engine is killed while it runs stores each row once', asyn
   t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM imported'), `${rows}\t${rows}\n`)
 })
 
-test('a service that is killed leaves no engine behind, and the next start waits for the one that ends', async (t) => {
-  const service = await startService(t)
-  await createTable(service, 'kept')
-  await service.call('POST', '/v0/events?name=kept&wait=true', '{"a":1}')
-  const engine = await untilEngine(service.pid)
-  await service.end('SIGKILL')
-  await service.start()
-  await untilGone(engine)
-  t.equal(await answerOf(service, 'SELECT a FROM kept'), '1\n')
-})
+t.test(
+  'a service that is killed leaves no engine behind, and the next start waits for the one that ends',
+  async (t) => {
+    const service = await startService(t)
+    await createTable(service, 'kept')
+    await service.call('POST', '/v0/events?name=kept&wait=true', '{"a":1}')
+    const engine = await untilEngine(service.pid)
+    await service.end('SIGKILL')
+    await service.start()
+    await untilGone(engine)
+    t.equal(await answerOf(service, 'SELECT a FROM kept'), '1\n')
+  },
+)
 
-test('SIGTERM ends the service in time while the engine runs what cannot be stopped', async (t) => {
+t.test('SIGTERM ends the service in time while the engine runs what cannot be stopped', async (t) => {
   const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '2000' })
   const hashed = Array.from({ length: 40 }).reduce<string>((inner) => `MD5(${inner})`, 'toString(x)')
   const sql = `SELECT arraySum(arrayMap(x -> length(${hashed}), range(20000000 + number))) FROM numbers(1)`
@@ -140,27 +146,30 @@ const unstoppable =
   "arraySum(i -> length(replaceRegexpAll(repeat('abc', 300000), '(a|b|c)*?(b)', concat('x', toString(i)))), range(n))"
 
 for (const way of ['an event', 'an import'] as const) {
-  test(`SIGTERM ends the service with code 0 while the INSERT of ${way} cannot be stopped, and no other row is lost`, async (t) => {
-    const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
-    await createTable(service, 'kept')
-    const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
-    await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'stuck', schema })}`)
-    const body = '{"a":1,"n":1000}'
-    const path = way === 'an event' ? '/v0/events?name=stuck' : '/v0/datasources?mode=append&name=stuck&format=ndjson'
-    const sent = fetch(`${service.address}${path}`, { method: 'POST', headers, body }).catch(() => undefined)
-    await untilBusy(service)
-    for (let a = 0; a < 20; a += 1) await service.call('POST', '/v0/events?name=kept', `{"a":${a}}`)
-    const engine = await untilEngine(service.pid)
-    t.equal(await service.end('SIGTERM'), 0)
-    await untilGone(engine)
-    await sent
-    await service.start()
-    await service.untilStored('kept')
-    t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM kept'), '20\t20\n')
-  })
+  t.test(
+    `SIGTERM ends the service with code 0 while the INSERT of ${way} cannot be stopped, and no other row is lost`,
+    async (t) => {
+      const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
+      await createTable(service, 'kept')
+      const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
+      await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'stuck', schema })}`)
+      const body = '{"a":1,"n":1000}'
+      const path = way === 'an event' ? '/v0/events?name=stuck' : '/v0/datasources?mode=append&name=stuck&format=ndjson'
+      const sent = fetch(`${service.address}${path}`, { method: 'POST', headers, body }).catch(() => undefined)
+      await untilBusy(service)
+      for (let a = 0; a < 20; a += 1) await service.call('POST', '/v0/events?name=kept', `{"a":${a}}`)
+      const engine = await untilEngine(service.pid)
+      t.equal(await service.end('SIGTERM'), 0)
+      await untilGone(engine)
+      await sent
+      await service.start()
+      await service.untilStored('kept')
+      t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM kept'), '20\t20\n')
+    },
+  )
 }
 
-test('a block whose INSERT ran at the end of the service is stored once by the next start', async (t) => {
+t.test('a block whose INSERT ran at the end of the service is stored once by the next start', async (t) => {
   const limits = { MILLRACE_CLOSE_TIMEOUT_MS: '4000', MILLRACE_INSERT_TIME_MAX_MS: '600000' }
   const service = await startService(t, limits)
   const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
@@ -178,7 +187,7 @@ const crashSignals: readonly NodeJS.Signals[] =
   byTier({ quick: 1, full: 1, soak: 3 }) === 1 ? ['SIGSEGV'] : ['SIGSEGV', 'SIGBUS', 'SIGABRT']
 
 for (const signal of crashSignals) {
-  test(`a service that gets ${signal} ends, and its engine with it`, async (t) => {
+  t.test(`a service that gets ${signal} ends, and its engine with it`, async (t) => {
     const service = await startService(t)
     const engine = await untilEngine(service.pid)
     process.kill(service.pid, signal)
@@ -189,7 +198,7 @@ for (const signal of crashSignals) {
   })
 }
 
-test('a start ends an engine that has outlived its service and cannot end by itself', async (t) => {
+t.test('a start ends an engine that has outlived its service and cannot end by itself', async (t) => {
   const service = await startService(t)
   const engine = await untilEngine(service.pid)
   // It sees nothing of the end of its service, as one that sleeps in the handler of crashes.
@@ -200,25 +209,28 @@ test('a start ends an engine that has outlived its service and cannot end by its
   t.equal(await answerOf(service, 'SELECT 1'), '1\n')
 })
 
-test('a stopped engine is told as such, takes no blame for it, and goes on; its service ends without leaving it behind', async (t) => {
-  const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
-  await createTable(service, 'a')
-  const engine = await untilEngine(service.pid)
-  const ready = async () => {
-    const answer = await fetch(`${service.address}/health/ready`)
-    return { status: answer.status, text: await answer.text() }
-  }
-  process.kill(engine, 'SIGSTOP')
-  for (let answer = await ready(); answer.status === 200; answer = await ready()) await delay(100)
-  t.match(await ready(), { status: 503, text: /gives no sign of life for \d+ s.*engine_unavailable/ })
-  t.match(await (await query(service, 'SELECT 1')).text(), /does not answer/)
-  const event = await fetch(`${service.address}/v0/events?name=a`, { method: 'POST', headers, body: '{"a":1}' })
-  t.equal(event.status, 202)
-  process.kill(engine, 'SIGCONT')
-  for (let answer = await ready(); answer.status !== 200; answer = await ready()) await delay(100)
-  while ((await answerOf(service, 'SELECT count() FROM a')) !== '1\n') await delay(100)
-  t.equal(findEnginePid(service.pid), engine)
-  process.kill(engine, 'SIGSTOP')
-  await service.end('SIGTERM')
-  await untilGone(engine)
-})
+t.test(
+  'a stopped engine is told as such, takes no blame for it, and goes on; its service ends without leaving it behind',
+  async (t) => {
+    const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
+    await createTable(service, 'a')
+    const engine = await untilEngine(service.pid)
+    const ready = async () => {
+      const answer = await fetch(`${service.address}/health/ready`)
+      return { status: answer.status, text: await answer.text() }
+    }
+    process.kill(engine, 'SIGSTOP')
+    for (let answer = await ready(); answer.status === 200; answer = await ready()) await delay(100)
+    t.match(await ready(), { status: 503, text: /gives no sign of life for \d+ s.*engine_unavailable/ })
+    t.match(await (await query(service, 'SELECT 1')).text(), /does not answer/)
+    const event = await fetch(`${service.address}/v0/events?name=a`, { method: 'POST', headers, body: '{"a":1}' })
+    t.equal(event.status, 202)
+    process.kill(engine, 'SIGCONT')
+    for (let answer = await ready(); answer.status !== 200; answer = await ready()) await delay(100)
+    while ((await answerOf(service, 'SELECT count() FROM a')) !== '1\n') await delay(100)
+    t.equal(findEnginePid(service.pid), engine)
+    process.kill(engine, 'SIGSTOP')
+    await service.end('SIGTERM')
+    await untilGone(engine)
+  },
+)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Int32 } from 'apache-arrow'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import type { Logger } from '../../src/observe/logger.ts'
 import { verifySafeguards } from '../../src/query/agreement.ts'
@@ -105,27 +105,30 @@ const crashSignals: readonly NodeJS.Signals[] =
 
 const window = 'SETTINGS non_replicated_deduplication_window = 1000'
 
-test('an engine that is killed is started again: what ran is told so, what waits is answered, versions rise', async (t) => {
-  const { store, lines } = await open(t)
-  const version = store.definitionVersion
-  const running = [store.select(query(slow(1))), store.select(query(slow(2)))]
-  for (const it of running) it.catch(() => undefined)
-  await untilRunning(store, 'ignore(2')
-  const waiting = read(store, 'SELECT 42')
-  const old = await killEngine()
-  for (const it of running) t.equal(await kindOf(it), 'stopped')
-  t.equal(await waiting, '42\n', 'one that waited for a session runs in the new engine')
-  t.not(findEnginePid(), old)
-  t.ok(store.definitionVersion > version, 'nothing that is remembered of definitions holds')
-  t.equal(store.unreadyReason, null)
-  t.match(
-    lines.find((line) => line.startsWith('The engine ended')),
-    /signal SIGKILL.*"statementCount":2/,
-  )
-})
+t.test(
+  'an engine that is killed is started again: what ran is told so, what waits is answered, versions rise',
+  async (t) => {
+    const { store, lines } = await open(t)
+    const version = store.definitionVersion
+    const running = [store.select(query(slow(1))), store.select(query(slow(2)))]
+    for (const it of running) it.catch(() => undefined)
+    await untilRunning(store, 'ignore(2')
+    const waiting = read(store, 'SELECT 42')
+    const old = await killEngine()
+    for (const it of running) t.equal(await kindOf(it), 'stopped')
+    t.equal(await waiting, '42\n', 'one that waited for a session runs in the new engine')
+    t.not(findEnginePid(), old)
+    t.ok(store.definitionVersion > version, 'nothing that is remembered of definitions holds')
+    t.equal(store.unreadyReason, null)
+    t.match(
+      lines.find((line) => line.startsWith('The engine ended')),
+      /signal SIGKILL.*"statementCount":2/,
+    )
+  },
+)
 
 for (const signal of crashSignals) {
-  test(`an engine that gets ${signal} ends in seconds, is started again, and the log says where`, async (t) => {
+  t.test(`an engine that gets ${signal} ends in seconds, is started again, and the log says where`, async (t) => {
     const { store, lines } = await open(t)
     const old = await killEngine(signal)
     await untilGone(old)
@@ -139,7 +142,7 @@ for (const signal of crashSignals) {
   })
 }
 
-test('signals that reach all processes of a group leave the engine alone', async (t) => {
+t.test('signals that reach all processes of a group leave the engine alone', async (t) => {
   const { store } = await open(t)
   const pid = await untilEngine()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal)
@@ -147,7 +150,7 @@ test('signals that reach all processes of a group leave the engine alone', async
   t.equal(findEnginePid(), pid)
 })
 
-test('the environment of the engine holds nothing of the service', async (t) => {
+t.test('the environment of the engine holds nothing of the service', async (t) => {
   process.env['MILLRACE_ADMIN_TOKEN'] = 'p.secret-of-the-service'
   t.teardown(() => {
     process.env['MILLRACE_ADMIN_TOKEN'] = undefined
@@ -158,12 +161,12 @@ test('the environment of the engine holds nothing of the service', async (t) => 
   t.match(environment, /TZ=UTC/)
 })
 
-test('the system ends the engine before the service where memory is short', async (t) => {
+t.test('the system ends the engine before the service where memory is short', async (t) => {
   await open(t)
   t.equal((await readFile(`/proc/${await untilEngine()}/oom_score_adj`, 'utf8')).trim(), '500')
 })
 
-test('blocks whose INSERT runs when the engine is killed are stored once', async (t) => {
+t.test('blocks whose INSERT runs when the engine is killed are stored once', async (t) => {
   const { store } = await open(t)
   await store.command(`CREATE TABLE ws_0001.k (a Int32) ENGINE = MergeTree PARTITION BY a % 4 ORDER BY a ${window}`)
   await store.command(`CREATE TABLE ws_0001.s (a Int64) ENGINE = MergeTree ORDER BY a ${window}`)
@@ -192,47 +195,53 @@ test('blocks whose INSERT runs when the engine is killed are stored once', async
   t.equal(await read(store, 'SELECT count(), uniqExact(a) FROM ws_0001.s'), expected, 'behind a view too')
 })
 
-test('a block during which the engine ends three times, the last time alone, is refused, and others are stored', async (t) => {
-  const { store } = await open(t)
-  await store.command(`CREATE TABLE ws_0001.p (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
-  await store.command(`CREATE TABLE ws_0001.r (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
-  await store.command(`CREATE TABLE ws_0001.q (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
-  await store.command(
-    `CREATE MATERIALIZED VIEW ws_0001.pv TO ws_0001.q AS SELECT a FROM ws_0001.p WHERE ${longSleep} = 0`,
-  )
-  const poison = store.append(block('p', 'poison', [1]))
-  poison.catch(() => undefined)
-  for (let kills = 0; kills < 3; kills += 1) {
-    await untilRunning(store, 'INSERT INTO')
-    const old = await killEngine()
-    await untilEngine(process.pid, old)
-  }
-  t.equal(await kindOf(poison), 'stopped')
-  t.equal(await kindOf(store.append(block('p', 'poison', [1]))), 'refused')
-  await store.append(block('r', 'fine', [2]))
-  t.equal(await read(store, 'SELECT a FROM ws_0001.r'), '2\n')
-})
+t.test(
+  'a block during which the engine ends three times, the last time alone, is refused, and others are stored',
+  async (t) => {
+    const { store } = await open(t)
+    await store.command(`CREATE TABLE ws_0001.p (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
+    await store.command(`CREATE TABLE ws_0001.r (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
+    await store.command(`CREATE TABLE ws_0001.q (a Int32) ENGINE = MergeTree ORDER BY a ${window}`)
+    await store.command(
+      `CREATE MATERIALIZED VIEW ws_0001.pv TO ws_0001.q AS SELECT a FROM ws_0001.p WHERE ${longSleep} = 0`,
+    )
+    const poison = store.append(block('p', 'poison', [1]))
+    poison.catch(() => undefined)
+    for (let kills = 0; kills < 3; kills += 1) {
+      await untilRunning(store, 'INSERT INTO')
+      const old = await killEngine()
+      await untilEngine(process.pid, old)
+    }
+    t.equal(await kindOf(poison), 'stopped')
+    t.equal(await kindOf(store.append(block('p', 'poison', [1]))), 'refused')
+    await store.append(block('r', 'fine', [2]))
+    t.equal(await read(store, 'SELECT a FROM ws_0001.r'), '2\n')
+  },
+)
 
-test('a query during which the engine ends three times, the last time alone, is refused, and the one beside it is not', async (t) => {
-  const { store } = await open(t)
-  const guilty = { shape: 'guilty' }
-  for (let kills = 0; kills < 3; kills += 1) {
-    const running = read(store, slow(kills), guilty)
-    running.catch(() => undefined)
-    await untilRunning(store, `ignore(${kills}`)
-    const beside = kills < 2 ? read(store, slow(70 + kills), { shape: 'innocent' }) : Promise.resolve('')
-    beside.catch(() => undefined)
-    if (kills < 2) await untilRunning(store, `ignore(${70 + kills}`)
-    await killEngine()
-    t.equal(await kindOf(running), 'stopped')
-    await untilReady(store)
-  }
-  t.equal(await kindOf(read(store, 'SELECT 1', guilty)), 'refused')
-  t.equal(await read(store, 'SELECT 7', { shape: 'innocent' }), '7\n', 'cleared by running alone')
-  t.equal(await read(store, 'SELECT 8', { shape: 'innocent' }), '8\n')
-})
+t.test(
+  'a query during which the engine ends three times, the last time alone, is refused, and the one beside it is not',
+  async (t) => {
+    const { store } = await open(t)
+    const guilty = { shape: 'guilty' }
+    for (let kills = 0; kills < 3; kills += 1) {
+      const running = read(store, slow(kills), guilty)
+      running.catch(() => undefined)
+      await untilRunning(store, `ignore(${kills}`)
+      const beside = kills < 2 ? read(store, slow(70 + kills), { shape: 'innocent' }) : Promise.resolve('')
+      beside.catch(() => undefined)
+      if (kills < 2) await untilRunning(store, `ignore(${70 + kills}`)
+      await killEngine()
+      t.equal(await kindOf(running), 'stopped')
+      await untilReady(store)
+    }
+    t.equal(await kindOf(read(store, 'SELECT 1', guilty)), 'refused')
+    t.equal(await read(store, 'SELECT 7', { shape: 'innocent' }), '7\n', 'cleared by running alone')
+    t.equal(await read(store, 'SELECT 8', { shape: 'innocent' }), '8\n')
+  },
+)
 
-test('statements of our own that only look, or may be repeated, outlive an engine that is killed', async (t) => {
+t.test('statements of our own that only look, or may be repeated, outlive an engine that is killed', async (t) => {
   const { store } = await open(t)
   await store.command('CREATE TABLE ws_0001.slow (a UInt32) ENGINE = MergeTree ORDER BY a')
   await store.command('INSERT INTO ws_0001.slow VALUES (1)')
@@ -246,29 +255,32 @@ test('statements of our own that only look, or may be repeated, outlive an engin
   t.not(findEnginePid(), old)
 })
 
-test('what mends after an end runs before readers and INSERTs do, and is run again when the engine ends meanwhile', async (t) => {
-  const { store } = await open(t)
-  const order: string[] = []
-  store.onRestart(async (engine) => {
-    order.push('mend')
-    t.not(store.unreadyReason, null)
-    if (order.length === 1) await killEngine()
-    // Whoever waited for the next engine would wait for himself.
-    await store.rows('SELECT 1')
-    await engine.queryTree(checked('SELECT 1'), never)
-    order.push('mended')
-  })
-  const running = store.select(query(slow(5)))
-  running.catch(() => undefined)
-  await untilRunning(store, 'ignore(5')
-  await killEngine()
-  t.equal(await kindOf(running), 'stopped')
-  await read(store, 'SELECT 1')
-  order.push('read')
-  t.same(order, ['mend', 'mend', 'mended', 'read'])
-})
+t.test(
+  'what mends after an end runs before readers and INSERTs do, and is run again when the engine ends meanwhile',
+  async (t) => {
+    const { store } = await open(t)
+    const order: string[] = []
+    store.onRestart(async (engine) => {
+      order.push('mend')
+      t.not(store.unreadyReason, null)
+      if (order.length === 1) await killEngine()
+      // Whoever waited for the next engine would wait for himself.
+      await store.rows('SELECT 1')
+      await engine.queryTree(checked('SELECT 1'), never)
+      order.push('mended')
+    })
+    const running = store.select(query(slow(5)))
+    running.catch(() => undefined)
+    await untilRunning(store, 'ignore(5')
+    await killEngine()
+    t.equal(await kindOf(running), 'stopped')
+    await read(store, 'SELECT 1')
+    order.push('read')
+    t.same(order, ['mend', 'mend', 'mended', 'read'])
+  },
+)
 
-test('an engine that was started again is asked all that one is asked at a start', async (t) => {
+t.test('an engine that was started again is asked all that one is asked at a start', async (t) => {
   const { store } = await open(t)
   const outcomes: string[] = []
   store.onRestart(async (engine) => {
@@ -283,7 +295,7 @@ test('an engine that was started again is asked all that one is asked at a start
   t.match(outcomes, ['2\n', /lets a reader run what it must not/])
 })
 
-test('a store closes in time whatever runs', async (t) => {
+t.test('a store closes in time whatever runs', async (t) => {
   const { store } = await open(t, { closeTimeMaxMs: 100 })
   const unstoppable = 'SELECT arrayLevenshteinDistance(range(999980), arrayReverse(range(1000000)))'
   const running = store.select(query(unstoppable))
@@ -296,7 +308,7 @@ test('a store closes in time whatever runs', async (t) => {
   await untilGone(pid)
 })
 
-test('a close while the engine is started again leaves none behind', async (t) => {
+t.test('a close while the engine is started again leaves none behind', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
   for (const isOpening of [false, true]) {
@@ -309,7 +321,7 @@ test('a close while the engine is started again leaves none behind', async (t) =
   }
 })
 
-test('an engine that ends more often than it may is given up, and nothing waits for it', async (t) => {
+t.test('an engine that ends more often than it may is given up, and nothing waits for it', async (t) => {
   const { store } = await open(t, { engineRestartsMax: 1 })
   const first = await killEngine()
   const second = await untilEngine(process.pid, first)
@@ -320,22 +332,25 @@ test('an engine that ends more often than it may is given up, and nothing waits 
   t.equal(await kindOf(store.rows('SELECT 1')), 'closed')
 })
 
-test('a query that cannot be stopped costs a restart, then a session that is replaced, and is refused at last', async (t) => {
-  const { store, lines } = await open(t, { selectsInFlightMax: 1, queryTimeMaxMs: 100, closeTimeMaxMs: 100 })
-  // Constants are computed while the query is planned, where nothing looks at the time; each takes seconds.
-  const one = (letter: string): string => `editDistance(repeat('${letter}', 60000), repeat('z', 60000))`
-  const stuck = `SELECT ${['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(one).join(' + ')}`
-  const late = /did not end within 100 ms/
-  await t.rejects(read(store, stuck), late)
-  const old = await untilEngine()
-  await untilEngine(process.pid, old)
-  await untilReady(store)
-  t.equal(await readInTime(store, 'SELECT 1'), '1\n', 'in an engine that was started again')
-  t.ok(lines.some((line) => /The engine ended unexpectedly.*could not be stopped held half/.test(line)))
-  await t.rejects(read(store, stuck), late)
-  const engine = await untilEngine()
-  // It may not be started again so soon; while the only session is lost, readers wait, for three times their limit at most.
-  while ((await kindOf(read(store, 'SELECT 2'))) !== 'none') t.equal(findEnginePid(), engine)
-  t.equal(findEnginePid(), engine, 'the session was replaced')
-  t.equal(await kindOf(read(store, stuck)), 'refused')
-})
+t.test(
+  'a query that cannot be stopped costs a restart, then a session that is replaced, and is refused at last',
+  async (t) => {
+    const { store, lines } = await open(t, { selectsInFlightMax: 1, queryTimeMaxMs: 100, closeTimeMaxMs: 100 })
+    // Constants are computed while the query is planned, where nothing looks at the time; each takes seconds.
+    const one = (letter: string): string => `editDistance(repeat('${letter}', 60000), repeat('z', 60000))`
+    const stuck = `SELECT ${['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(one).join(' + ')}`
+    const late = /did not end within 100 ms/
+    await t.rejects(read(store, stuck), late)
+    const old = await untilEngine()
+    await untilEngine(process.pid, old)
+    await untilReady(store)
+    t.equal(await readInTime(store, 'SELECT 1'), '1\n', 'in an engine that was started again')
+    t.ok(lines.some((line) => /The engine ended unexpectedly.*could not be stopped held half/.test(line)))
+    await t.rejects(read(store, stuck), late)
+    const engine = await untilEngine()
+    // It may not be started again so soon; while the only session is lost, readers wait, for three times their limit at most.
+    while ((await kindOf(read(store, 'SELECT 2'))) !== 'none') t.equal(findEnginePid(), engine)
+    t.equal(findEnginePid(), engine, 'the session was replaced')
+    t.equal(await kindOf(read(store, stuck)), 'refused')
+  },
+)

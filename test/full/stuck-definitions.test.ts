@@ -2,7 +2,7 @@
 // them.
 
 import process from 'node:process'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { findEnginePid, untilEngine } from '../support/store/engine-pid.ts'
 
@@ -26,7 +26,7 @@ async function serves(t: Test, service: TestService, name: string): Promise<void
   t.match(await service.call('POST', `/v0/datasources/${name}/truncate`), { status: 205 })
 }
 
-test('definitions that compute for minutes are refused in seconds, hold up nobody, and leave nothing', async (t) => {
+t.test('definitions that compute for minutes are refused in seconds, hold up nobody, and leave nothing', async (t) => {
   const service = await openTestService(t, { eventsFlushIdleMs: 5 })
   const engine = findEnginePid(process.pid)
   const costly = [
@@ -49,7 +49,7 @@ test('definitions that compute for minutes are refused in seconds, hold up nobod
   t.match(await service.call('GET', '/v0/datasources/costly_1'), { status: 404 })
 })
 
-test('a condition of a replace that takes minutes for one row is refused before anything waits for it', async (t) => {
+t.test('a condition of a replace that takes minutes for one row is refused before anything waits for it', async (t) => {
   const service = await openTestService(t, { queryTimeMaxMs: 1_000 })
   for (const name of ['costly', 'cheap']) await service.create(name, plain, { engine_partition_key: 'n' })
   const replace = (name: string, condition: string) => {

@@ -1,4 +1,4 @@
-import { test } from 'tap'
+import t from 'tap'
 import { CrashSuspects } from '../../src/store/embedded/crash-suspects.ts'
 import { isInCrashHandler } from '../../src/store/embedded/crash-watch.ts'
 import { type Frame, FrameReader, frameHeader, textFrame } from '../../src/store/embedded/engine-frames.ts'
@@ -6,7 +6,7 @@ import type { EngineSession } from '../../src/store/embedded/engine-session.type
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { timeoutError } from '../../src/store/store-error.ts'
 
-test('a connection gives the same frames wherever it is cut', async (t) => {
+t.test('a connection gives the same frames wherever it is cut', async (t) => {
   const bytes = Buffer.concat([
     textFrame(2, 7, 'SELECT é'),
     textFrame(5, 65_535, ''),
@@ -30,7 +30,7 @@ test('a connection gives the same frames wherever it is cut', async (t) => {
   }
 })
 
-test('a thread in the handler of crashes is told from all other threads by the signals that it blocks', async (t) => {
+t.test('a thread in the handler of crashes is told from all other threads by the signals that it blocks', async (t) => {
   const status = (blocked: string): string =>
     `Name:\tnode\nSigPnd:\t0000000000000000\nSigBlk:\t${blocked}\nSigIgn:\t0\n`
   // Seen in the engine: the handler; and, in a process that is well, the engine's threads, libuv's, and the main thread.
@@ -56,7 +56,7 @@ function begin(suspects: CrashSuspects, name: string, isAlone = false): () => Pr
   }
 }
 
-test('what runs at two ends is run alone, and refused when the engine ends by it then', async (t) => {
+t.test('what runs at two ends is run alone, and refused when the engine ends by it then', async (t) => {
   const suspects = new CrashSuspects(() => 0)
   for (let ends = 0; ends < 2; ends += 1) {
     t.equal(suspects.judge('bad'), 'free')
@@ -79,7 +79,7 @@ test('what runs at two ends is run alone, and refused when the engine ends by it
   t.equal(suspects.judge('long'), 'free')
 })
 
-test('the same statement in two sessions at one end is suspected once', async (t) => {
+t.test('the same statement in two sessions at one end is suspected once', async (t) => {
   const suspects = new CrashSuspects(() => 0)
   const running = [begin(suspects, 'popular'), begin(suspects, 'popular')]
   suspects.onEnd()
@@ -87,7 +87,7 @@ test('the same statement in two sessions at one end is suspected once', async (t
   t.equal(suspects.judge('popular'), 'free')
 })
 
-test('what could not be stopped twice is refused for ten minutes', async (t) => {
+t.test('what could not be stopped twice is refused for ten minutes', async (t) => {
   let nowMs = 0
   const suspects = new CrashSuspects(() => nowMs)
   suspects.onLost('long')
@@ -99,7 +99,7 @@ test('what could not be stopped twice is refused for ten minutes', async (t) => 
   t.equal(suspects.judge('long'), 'free')
 })
 
-test('a session whose work does not end is lost, replaced, and given up when it ends after all', async (t) => {
+t.test('a session whose work does not end is lost, replaced, and given up when it ends after all', async (t) => {
   const returned: string[] = []
   let lose: (lost: string) => void = () => undefined
   const lost = new Promise<string>((resolve) => {
@@ -141,7 +141,7 @@ test('a session whose work does not end is lost, replaced, and given up when it 
   t.equal(await pool.use(async (it) => it), 'two', 'the lost one is lent no more')
 })
 
-test('pauses of a pool may overlap, and only who pauses it passes', async (t) => {
+t.test('pauses of a pool may overlap, and only who pauses it passes', async (t) => {
   const pool = new SessionPool<string>({ purpose: 'query', sessions: ['one'], waitingMax: 2 })
   const resumes = [pool.pause(), pool.pause()]
   const waiting = pool.use(async (it) => it)

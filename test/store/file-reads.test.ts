@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
 import { FileReads } from '../../src/store/embedded/file-reads.ts'
 import { fileReadsMax, LateReads } from '../../src/store/embedded/late-reads.ts'
@@ -40,7 +40,7 @@ function createReads(t: Test) {
   return { read, running, untilRun, asked, lateReads }
 }
 
-test('a read has the limits of an INSERT, and gives its rows', async (t) => {
+t.test('a read has the limits of an INSERT, and gives its rows', async (t) => {
   const { read, running, untilRun } = createReads(t)
   const rows = read()
   await untilRun(1)
@@ -52,7 +52,7 @@ test('a read has the limits of an INSERT, and gives its rows', async (t) => {
   t.same(await rows, [{ a: 1 }, { a: 2 }])
 })
 
-test('a read that is late is told, and two of them are enough for a restart', async (t) => {
+t.test('a read that is late is told, and two of them are enough for a restart', async (t) => {
   const { read, running, untilRun, asked, lateReads } = createReads(t)
   const late = [read(), read()]
   await untilRun(2)
@@ -74,7 +74,7 @@ test('a read that is late is told, and two of them are enough for a restart', as
   t.equal(running.length, 2, 'what was late is not repeated')
 })
 
-test('no file can be read while all sessions for that are stuck, and one can when one of them is not', async (t) => {
+t.test('no file can be read while all sessions for that are stuck, and one can when one of them is not', async (t) => {
   const { read, running, untilRun, lateReads } = createReads(t)
   const late = Array.from({ length: fileReadsMax }, read)
   await untilRun(fileReadsMax)
@@ -86,7 +86,7 @@ test('no file can be read while all sessions for that are stuck, and one can whe
   t.equal(lateReads.unreadyReason, null)
 })
 
-test('a read that ran when the engine ended is repeated once', async (t) => {
+t.test('a read that ran when the engine ended is repeated once', async (t) => {
   const { read, running, untilRun } = createReads(t)
   const rows = read()
   await untilRun(1)

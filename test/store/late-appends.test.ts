@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import { AppendGate } from '../../src/store/append-gate.ts'
 import { Appends } from '../../src/store/embedded/appends.ts'
@@ -59,23 +59,26 @@ function createAppends(t: Test) {
   return { appends, append, running, asked, askedForReads }
 }
 
-test('a restart is asked for when as many INSERTs are late as there are places for slow ones, and not before', async (t) => {
-  const { append, asked } = createAppends(t)
-  for (const source of [1, 2, 3]) {
-    await append(source)
-    mock.timers.tick(5_000)
-  }
-  mock.timers.tick(lateMs)
-  t.equal(asked.length, 0)
-  await append(4)
-  mock.timers.tick(lateMs - 1)
-  t.equal(asked.length, 0)
-  mock.timers.tick(1)
-  t.equal(asked.length, 1)
-  t.equal(asked[0]?.(), true)
-})
+t.test(
+  'a restart is asked for when as many INSERTs are late as there are places for slow ones, and not before',
+  async (t) => {
+    const { append, asked } = createAppends(t)
+    for (const source of [1, 2, 3]) {
+      await append(source)
+      mock.timers.tick(5_000)
+    }
+    mock.timers.tick(lateMs)
+    t.equal(asked.length, 0)
+    await append(4)
+    mock.timers.tick(lateMs - 1)
+    t.equal(asked.length, 0)
+    mock.timers.tick(1)
+    t.equal(asked.length, 1)
+    t.equal(asked[0]?.(), true)
+  },
+)
 
-test('nothing is stuck any more when one of them has ended', async (t) => {
+t.test('nothing is stuck any more when one of them has ended', async (t) => {
   const { append, running, asked } = createAppends(t)
   const appended = []
   for (const source of [1, 2, 3, 4]) {
@@ -89,7 +92,7 @@ test('nothing is stuck any more when one of them has ended', async (t) => {
   t.equal(asked[0]?.(), false)
 })
 
-test('no INSERT can run while late ones hold all sessions, and one can as soon as one of them ends', async (t) => {
+t.test('no INSERT can run while late ones hold all sessions, and one can as soon as one of them ends', async (t) => {
   const { appends, append, running } = createAppends(t)
   const quick = await append(6)
   running[0]?.(new Error('refused'))
@@ -110,7 +113,7 @@ test('no INSERT can run while late ones hold all sessions, and one can as soon a
   t.equal(appends.unreadyReason, null)
 })
 
-test('two INSERTs that are late and read files are enough for a restart, until one of them has ended', async (t) => {
+t.test('two INSERTs that are late and read files are enough for a restart, until one of them has ended', async (t) => {
   const { append, running, asked, askedForReads } = createAppends(t)
   const parquet = { condition: null }
   await append(1, { parquet })
@@ -126,7 +129,7 @@ test('two INSERTs that are late and read files are enough for a restart, until o
   t.equal(askedForReads[0]?.(), false)
 })
 
-test('an INSERT whose caller leaves it gets a second to end, and is waited for by others afterwards', async (t) => {
+t.test('an INSERT whose caller leaves it gets a second to end, and is waited for by others afterwards', async (t) => {
   const { appends, append, running } = createAppends(t)
   const leaving = new AbortController()
   const { ended } = await append(1, { leftBy: leaving.signal })
@@ -154,7 +157,7 @@ test('an INSERT whose caller leaves it gets a second to end, and is waited for b
   await over
 })
 
-test('an INSERT that has not begun when its caller leaves is not begun', async (t) => {
+t.test('an INSERT that has not begun when its caller leaves is not begun', async (t) => {
   const { appends, running } = createAppends(t)
   const reason = new Error('cancelled')
   const request = { table: 't_1', layout, parts: [], from: 'other', rowCount: 1, blockId: 'b' }

@@ -2,7 +2,7 @@
 
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import { ComputingStatements } from '../../src/store/embedded/computing-statements.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
@@ -58,25 +58,28 @@ function createComputing(t: Test) {
   return { computing, begin, running, definers, lost, dropped }
 }
 
-test('a definition that is late is told so, holds its table, and what it makes is dropped when it has ended', async (t) => {
-  const { computing, begin, running, definers, lost, dropped } = createComputing(t)
-  const { ended } = await begin(create)
-  mock.timers.tick(timeMaxMs)
-  t.match(await ended, { kind: 'late', message: 'it was not computed within 10 s' })
-  t.throws(() => computing.takes(insert), StoreError)
-  t.ok(computing.takes(drop), 'the engine would let it wait')
-  t.notOk(computing.takes(drop.replace(table, 'other')))
-  mock.timers.tick(1_000)
-  t.equal(lost.length, 1)
-  t.same(dropped, [])
-  running[0]?.resolve('')
-  while (dropped.length === 0) await setImmediate()
-  t.same(dropped, [table])
-  t.notOk(computing.takes(drop))
-  t.ok(definers.isIdle)
-})
+t.test(
+  'a definition that is late is told so, holds its table, and what it makes is dropped when it has ended',
+  async (t) => {
+    const { computing, begin, running, definers, lost, dropped } = createComputing(t)
+    const { ended } = await begin(create)
+    mock.timers.tick(timeMaxMs)
+    t.match(await ended, { kind: 'late', message: 'it was not computed within 10 s' })
+    t.throws(() => computing.takes(insert), StoreError)
+    t.ok(computing.takes(drop), 'the engine would let it wait')
+    t.notOk(computing.takes(drop.replace(table, 'other')))
+    mock.timers.tick(1_000)
+    t.equal(lost.length, 1)
+    t.same(dropped, [])
+    running[0]?.resolve('')
+    while (dropped.length === 0) await setImmediate()
+    t.same(dropped, [table])
+    t.notOk(computing.takes(drop))
+    t.ok(definers.isIdle)
+  },
+)
 
-test('a row that is tried for too long has its table dropped when somebody has asked for that', async (t) => {
+t.test('a row that is tried for too long has its table dropped when somebody has asked for that', async (t) => {
   const { computing, begin, running, dropped } = createComputing(t)
   const kept = await begin(insert)
   mock.timers.tick(timeMaxMs)
@@ -101,7 +104,7 @@ function isHeld(computing: ComputingStatements): boolean {
   }
 }
 
-test('a definition that ran when the engine ended is repeated, unless it was late', async (t) => {
+t.test('a definition that ran when the engine ended is repeated, unless it was late', async (t) => {
   const { begin, running } = createComputing(t)
   const { ended } = await begin(create)
   running[0]?.reject(stoppedError())
@@ -116,7 +119,7 @@ test('a definition that ran when the engine ended is repeated, unless it was lat
   t.equal(running.length, 3)
 })
 
-test('who waits for a session behind definitions that take long is refused', async (t) => {
+t.test('who waits for a session behind definitions that take long is refused', async (t) => {
   const { computing, begin, running } = createComputing(t)
   const begun = [await begin(create), await begin(create)]
   const waiting = computing.run(create, async () => undefined, true)
@@ -126,7 +129,7 @@ test('who waits for a session behind definitions that take long is refused', asy
   for (const { ended } of begun) t.equal(await ended, 'done')
 })
 
-test('a close waits for definitions whose callers wait, and for no other', async (t) => {
+t.test('a close waits for definitions whose callers wait, and for no other', async (t) => {
   const { begin, running, definers } = createComputing(t)
   await begin(create)
   mock.timers.tick(timeMaxMs)
@@ -152,44 +155,47 @@ test('a close waits for definitions whose callers wait, and for no other', async
   t.ok(definers.isIdle)
 })
 
-test('statements of the service go on beside definitions that take seconds, and nothing is left of those', async (t) => {
-  const directory = await createTestDirectory()
-  const options = { ...testStoreOptions(directory.path), definitionTimeMaxMs: 50 }
-  const store = await openEmbeddedStore(options, silentLogger)
-  t.teardown(async () => {
-    await store.close()
-    await directory.remove()
-  })
-  const names = async () => (await store.tables.list()).size
-  // The engine computes it when the table is made, and cannot be stopped; some seconds for each.
-  const costly = (letter: string) => `length(toString(editDistance(repeat('${letter}', 30000), repeat('z', 30000))))`
-  const ended = ['a', 'b'].map((letter) =>
-    store
-      .command(
-        `CREATE TABLE IF NOT EXISTS \`ws_0001\`.\`t_${letter}\` (n Int64, d Int64 DEFAULT ${costly(letter)})
+t.test(
+  'statements of the service go on beside definitions that take seconds, and nothing is left of those',
+  async (t) => {
+    const directory = await createTestDirectory()
+    const options = { ...testStoreOptions(directory.path), definitionTimeMaxMs: 50 }
+    const store = await openEmbeddedStore(options, silentLogger)
+    t.teardown(async () => {
+      await store.close()
+      await directory.remove()
+    })
+    const names = async () => (await store.tables.list()).size
+    // The engine computes it when the table is made, and cannot be stopped; some seconds for each.
+    const costly = (letter: string) => `length(toString(editDistance(repeat('${letter}', 30000), repeat('z', 30000))))`
+    const ended = ['a', 'b'].map((letter) =>
+      store
+        .command(
+          `CREATE TABLE IF NOT EXISTS \`ws_0001\`.\`t_${letter}\` (n Int64, d Int64 DEFAULT ${costly(letter)})
          ENGINE = MergeTree ORDER BY n`,
-        { computes: true },
-      )
-      .catch((thrown: unknown) => thrown),
-  )
-  for (const fault of await Promise.all(ended)) t.match(fault, { kind: 'late' })
-  await store.command('CREATE TABLE `ws_0001`.`t_plain` (n Int64) ENGINE = MergeTree ORDER BY n')
-  await store.command('DROP TABLE IF EXISTS `ws_0001`.`t_a`')
-  await t.rejects(store.command('TRUNCATE TABLE `ws_0001`.`t_b`'), StoreError)
-  t.ok((await store.tables.list()).has('t_plain'))
-  // They end by themselves, and their tables go.
-  while (
-    await store.command('TRUNCATE TABLE IF EXISTS `ws_0001`.`t_b`').then(
-      () => false,
-      () => true,
+          { computes: true },
+        )
+        .catch((thrown: unknown) => thrown),
     )
-  )
-    await setImmediate()
-  while ((await names()) > 1) await setImmediate()
-  t.same([...(await store.tables.list()).keys()], ['t_plain'])
-})
+    for (const fault of await Promise.all(ended)) t.match(fault, { kind: 'late' })
+    await store.command('CREATE TABLE `ws_0001`.`t_plain` (n Int64) ENGINE = MergeTree ORDER BY n')
+    await store.command('DROP TABLE IF EXISTS `ws_0001`.`t_a`')
+    await t.rejects(store.command('TRUNCATE TABLE `ws_0001`.`t_b`'), StoreError)
+    t.ok((await store.tables.list()).has('t_plain'))
+    // They end by themselves, and their tables go.
+    while (
+      await store.command('TRUNCATE TABLE IF EXISTS `ws_0001`.`t_b`').then(
+        () => false,
+        () => true,
+      )
+    )
+      await setImmediate()
+    while ((await names()) > 1) await setImmediate()
+    t.same([...(await store.tables.list()).keys()], ['t_plain'])
+  },
+)
 
-test('short statements of the service go on beside long ones, however many wait', async (t) => {
+t.test('short statements of the service go on beside long ones, however many wait', async (t) => {
   const directory = await createTestDirectory()
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
   t.teardown(async () => {

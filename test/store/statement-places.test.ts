@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { test } from 'tap'
+import t from 'tap'
 import ts from 'typescript'
 import { repositoryRoot } from '../support/repository-root.ts'
 
@@ -61,17 +61,17 @@ function statementsIn(path: string): readonly string[] {
   return literals.filter(({ text }) => statement.test(text)).map(({ text, line }) => `${path}:${line} ${text}`)
 }
 
-test('no module but the store and the queries of users writes statements', async (t) => {
+t.test('no module but the store and the queries of users writes statements', async (t) => {
   const paths = filesBelow(join(repositoryRoot, 'src'))
   t.ok(paths.length > 300, `${paths.length} files are read`)
   t.same(paths.filter((path) => !allowed.has(path)).flatMap(statementsIn), [])
 })
 
-test('every exception is one still', async (t) => {
+t.test('every exception is one still', async (t) => {
   for (const path of allowed.keys()) t.not(statementsIn(path).length, 0, path)
 })
 
-test('statements are found in literals of every kind, and words of errors are none', async (t) => {
+t.test('statements are found in literals of every kind, and words of errors are none', async (t) => {
   const found = (text: string): number => literalsIn(text).filter((literal) => statement.test(literal.text)).length
   const hole = '$' + '{table}'
   const statements = [

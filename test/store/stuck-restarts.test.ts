@@ -1,5 +1,5 @@
 import { mock } from 'node:test'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import { StuckRestarts } from '../../src/store/embedded/stuck-restarts.ts'
 
 const intervalMs = 300_000
@@ -17,13 +17,13 @@ function createRestarts(t: Test) {
   return { restarts, restarted }
 }
 
-test('the first restart of a process comes at once, whatever one before it did', async (t) => {
+t.test('the first restart of a process comes at once, whatever one before it did', async (t) => {
   const { restarts, restarted } = createRestarts(t)
   t.ok(restarts.ask({ reason: 'inserts', areStuck: () => true }))
   t.same(restarted, ['inserts at 0'])
 })
 
-test('a second restart comes as soon as the interval is over, without being asked for again', async (t) => {
+t.test('a second restart comes as soon as the interval is over, without being asked for again', async (t) => {
   const { restarts, restarted } = createRestarts(t)
   restarts.ask({ reason: 'inserts', areStuck: () => true })
   mock.timers.tick(1_000)
@@ -34,20 +34,23 @@ test('a second restart comes as soon as the interval is over, without being aske
   t.same(restarted, ['inserts at 0', `inserts at ${intervalMs}`])
 })
 
-test('no restart comes for statements that have ended meanwhile, and the next that are stuck have theirs at once', async (t) => {
-  const { restarts, restarted } = createRestarts(t)
-  restarts.ask({ reason: 'inserts', areStuck: () => true })
-  let areStuck = true
-  restarts.ask({ reason: 'inserts', areStuck: () => areStuck })
-  mock.timers.tick(intervalMs - 1)
-  areStuck = false
-  mock.timers.tick(intervalMs)
-  t.same(restarted, ['inserts at 0'])
-  t.ok(restarts.ask({ reason: 'inserts', areStuck: () => true }))
-  t.equal(restarted.length, 2)
-})
+t.test(
+  'no restart comes for statements that have ended meanwhile, and the next that are stuck have theirs at once',
+  async (t) => {
+    const { restarts, restarted } = createRestarts(t)
+    restarts.ask({ reason: 'inserts', areStuck: () => true })
+    let areStuck = true
+    restarts.ask({ reason: 'inserts', areStuck: () => areStuck })
+    mock.timers.tick(intervalMs - 1)
+    areStuck = false
+    mock.timers.tick(intervalMs)
+    t.same(restarted, ['inserts at 0'])
+    t.ok(restarts.ask({ reason: 'inserts', areStuck: () => true }))
+    t.equal(restarted.length, 2)
+  },
+)
 
-test('queries and INSERTs that are stuck at once have one restart, and the interval counts for both', async (t) => {
+t.test('queries and INSERTs that are stuck at once have one restart, and the interval counts for both', async (t) => {
   const { restarts, restarted } = createRestarts(t)
   restarts.ask({ reason: 'queries', areStuck: () => true })
   const stuck = new Set(['inserts', 'queries'])
@@ -62,7 +65,7 @@ test('queries and INSERTs that are stuck at once have one restart, and the inter
   t.equal(restarted.length, 2)
 })
 
-test('nothing is restarted behind the close', async (t) => {
+t.test('nothing is restarted behind the close', async (t) => {
   const { restarts, restarted } = createRestarts(t)
   restarts.ask({ reason: 'inserts', areStuck: () => true })
   restarts.ask({ reason: 'inserts', areStuck: () => true })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Test, test } from 'tap'
+import t, { type Test } from 'tap'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { kibibyte, mebibyte } from '../../../src/shared/bytes.ts'
 import { FileSelects } from '../../../src/store/embedded/file-selects.ts'
@@ -46,7 +46,7 @@ async function createFiles(t: Test, write: Write, resultBytesMax = 4 * mebibyte)
   return { select, left, results, running, late, directory }
 }
 
-test('a result is streamed from a file that has no name any more, and counts until it is read', async (t) => {
+t.test('a result is streamed from a file that has no name any more, and counts until it is read', async (t) => {
   const { select, left, results } = await createFiles(t, (path) => writeFile(path, Buffer.alloc(mebibyte, 'x')))
   const stream = await select()
   t.same(await left(), [])
@@ -58,14 +58,14 @@ test('a result is streamed from a file that has no name any more, and counts unt
   t.equal(results.files.usedBytes, 0)
 })
 
-test('the folder of the files may be gone', async (t) => {
+t.test('the folder of the files may be gone', async (t) => {
   const { select, directory } = await createFiles(t, (path) => writeFile(path, '1\n'))
   await rm(directory, { recursive: true })
   for await (const chunk of await select()) t.equal(Buffer.from(chunk).toString(), '1\n')
   t.ok(existsSync(directory))
 })
 
-test('a query that fails halfway leaves no file, and takes nothing', async (t) => {
+t.test('a query that fails halfway leaves no file, and takes nothing', async (t) => {
   const { select, left, results } = await createFiles(t, async (path) => {
     await writeFile(path, 'half')
     throw new StoreError({ kind: 'engine', message: 'Division by zero', clickhouseCode: 153 })
@@ -75,7 +75,7 @@ test('a query that fails halfway leaves no file, and takes nothing', async (t) =
   t.equal(results.files.usedBytes, 0)
 })
 
-test('the file that a query makes after it was given up goes when it has ended', async (t) => {
+t.test('the file that a query makes after it was given up goes when it has ended', async (t) => {
   let go = (): void => undefined
   const given = new Promise<void>((resolve) => {
     go = resolve
@@ -92,7 +92,7 @@ test('the file that a query makes after it was given up goes when it has ended',
   t.same(await left(), [])
 })
 
-test('a result is refused when its file is larger than its limit', async (t) => {
+t.test('a result is refused when its file is larger than its limit', async (t) => {
   for (const byteCount of [4 * kibibyte, 4 * kibibyte + 1]) {
     const { select, left } = await createFiles(t, (path) => writeFile(path, Buffer.alloc(byteCount)), 4 * kibibyte)
     if (byteCount === 4 * kibibyte) await t.resolves(select())
@@ -101,7 +101,7 @@ test('a result is refused when its file is larger than its limit', async (t) => 
   }
 })
 
-test('a result that grows over its limit is stopped while it is written', async (t) => {
+t.test('a result that grows over its limit is stopped while it is written', async (t) => {
   const stopped = await createFiles(
     t,
     async (path, signal) => {

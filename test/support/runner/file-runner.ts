@@ -9,7 +9,7 @@ import process from 'node:process'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 
-/** What a test file may ask of the root. */
+/** What a test file may ask of the root. It takes the root itself, `import t from 'tap'`: tests of tap's other exports would not be its own. */
 const handedOn = ['comment', 'equal', 'setTimeout', 'teardown', 'test'] as const
 
 let hear: (file: string) => void = () => undefined
