@@ -120,6 +120,17 @@ export function isOfPartitions({ clickhouseCode, message }: StoreError): boolean
   return clickhouseCode === clickhouseCodes.tooManyParts && message.includes('partitions for single INSERT block')
 }
 
+/**
+ * Whether rows of an INSERT that failed may be stored: all of them, or those of some partitions where `isCut` says that it may be stored one by
+ * one. Its rows may have been refused before any was, by a condition over all or where there is but one partition.
+ */
+export function mayHaveStored(failure: unknown, isCut: boolean): boolean {
+  if (!(failure instanceof StoreError) || failure.kind !== 'engine') return true
+  const { clickhouseCode: code } = failure
+  if (code === undefined || code === clickhouseCodes.thrownIf) return code === undefined
+  return isCut || circumstanceCodes.has(code) || isTooCostly(failure) || isFaultOfService(failure)
+}
+
 /** Makes a `StoreError` of what the embedded engine threw. */
 export function toStoreError(thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown

@@ -1,4 +1,5 @@
 /** What a job tells of an import by URL while it works, and at its end. */
+import { doubtWarnings } from '../../ingest/insert/doubtful-rows.ts'
 import type { LedgerCounts } from '../../ingest/insert/import-ledger.types.ts'
 import type { RemoteFile } from '../url/remote-file.types.ts'
 import type { UrlImportTask } from './url-import.types.ts'
@@ -82,7 +83,7 @@ export class UrlImportDetails {
   /** What is told where the files are not read any more. */
   countFields(): Readonly<Record<string, unknown>> {
     const { storedRows, quarantinedRows, invalidLines, records } = this.counts
-    const warnings = [...this.#warnings, ...this.#doubtWords()]
+    const warnings = [...this.#warnings, ...doubtWarnings(this.#doubtfulRows)]
     return { ...this.#asked, rowsRead: records, storedRows, quarantinedRows, invalidLines, warnings }
   }
 
@@ -106,13 +107,6 @@ export class UrlImportDetails {
   /** Of those that are read, what this process has read. */
   get #ownBytes(): number {
     return this.bytesRead - (this.#startBytes ?? 0) - this.#skippedBytes - (this.#file?.skippedBytes ?? 0)
-  }
-
-  #doubtWords(): readonly string[] {
-    if (this.#doubtfulRows === 0) return []
-    return [
-      `Up to ${this.#doubtfulRows} further rows may be stored, now or in a moment: their INSERT was under way when the import ended, or when it was interrupted. Count the rows of the Data Source, or import the files as a replace`,
-    ]
   }
 
   /** How much is read of all files; null where nobody knows. */

@@ -16,6 +16,7 @@ import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from '../inge
 import { type IngestPlan, ingestPlanOf, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import type { BlockWriter } from '../insert/block-writer.ts'
+import { doubtWarnings } from '../insert/doubtful-rows.ts'
 import { noCounts, type PlaceCounts } from '../insert/import-ledger.types.ts'
 import type { PartitionLimits } from '../insert/partition-limits.ts'
 import type { PlaceRange } from '../insert/range-set.ts'
@@ -108,7 +109,7 @@ export class BodyImport {
     await this.#finish()
     if (this.#refusal !== null) throw this.#refusal
     const { storedRows, setAsideRows, storedInvalidRows, invalidLines, shortLines } = await this.#counts()
-    this.#warnings.push(...this.#refused.warnings)
+    this.#warnings.push(...this.#refused.warnings, ...this.#doubtWarnings())
     if (storedRows === 0) this.#warnOfMistake()
     // A replace syncs what it exchanges.
     const isToSync = this.#request.tables === undefined && storedRows + setAsideRows > 0
@@ -160,6 +161,12 @@ export class BodyImport {
     await this.#attempt(() => ledger.settle())
     const { quarantinedRows: setAsideRows, ...counts } = ledger.counts
     return { ...counts, setAsideRows, storedInvalidRows: 0 }
+  }
+
+  /** A replace drops what it has stored, and a ledger tells its own. */
+  #doubtWarnings(): readonly string[] {
+    if ((this.#request.ledger ?? this.#request.tables) !== undefined) return []
+    return doubtWarnings(this.#rows.doubtfulRows + this.#quarantine.doubtfulRows)
   }
 
   #warnOfMistake(): void {

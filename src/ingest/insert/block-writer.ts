@@ -10,13 +10,12 @@ import type { Part } from '../../codec/arrow/part.types.ts'
 import { partByteCount } from '../../codec/arrow/part-chunks.ts'
 import { assert } from '../../shared/assert.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
-import { StoreError } from '../../store/store-error.ts'
 import type { TablePlan } from '../ingest-plan.ts'
 import { releaseMemory } from '../parse/release-memory.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import { type NamedPlaces, noCounts, type PartToKeep, type PlaceCounts } from './import-ledger.types.ts'
-import { mayBeOfRows } from './insert-failure.ts'
+import { areStored, isInDoubt, mayBeOfRows } from './insert-failure.ts'
 import { areOverlapping, inOrder, type LedgerSide } from './ledger-side.ts'
 import type { BodyPartitions } from './partition-limits.ts'
 import type { PlaceRange } from './range-set.ts'
@@ -79,6 +78,8 @@ export class BlockWriter {
   storedInvalidRows = 0
   /** Rows that the table refused, and that are in the quarantine. */
   refusedRows = 0
+  /** Rows of INSERTs that failed, and that may be stored all the same. */
+  doubtfulRows = 0
   readonly #store: Store
   readonly #plan: TablePlan
   readonly #options: BlockWriterOptions
@@ -250,10 +251,12 @@ export class BlockWriter {
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
       if (!isSearched) await partitions?.body.checkAdded(rowCount)
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) {
+      if (areStored(error)) {
         this.#countStored(gathered)
         if (block !== null) ledger?.noteStored(block, countsOf(gathered))
-      } else if (block !== null && !isBegun) ledger?.takeBack(block)
+      } else if (!isBegun) {
+        if (block !== null) ledger?.takeBack(block)
+      } else if (isInDoubt(error, partitions?.bound !== undefined)) this.doubtfulRows += rowCount
       this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
       if (!isHandedOver) await this.#store.discard(parts).catch((fault: unknown) => this.#keep(fault))
     }

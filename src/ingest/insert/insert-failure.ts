@@ -1,6 +1,13 @@
 import { circumstanceCodes, unclearCodes } from '../../store/engine-codes.ts'
 import { isOfStoredData, isOfSystem } from '../../store/service-faults.ts'
-import { isFaultOfEngine, isOfView, isStopped, isTooCostly, StoreError } from '../../store/store-error.ts'
+import {
+  isFaultOfEngine,
+  isOfView,
+  isStopped,
+  isTooCostly,
+  mayHaveStored,
+  StoreError,
+} from '../../store/store-error.ts'
 
 /**
  * Why a block was not stored.
@@ -28,6 +35,16 @@ export function insertFailureKind(thrown: unknown): InsertFailureKind {
   if (isOfSystem(thrown) || isOfStoredData(thrown.message)) return 'engine'
   if (unclearCodes.has(code)) return 'unclear'
   return isFaultOfEngine(thrown) ? 'engine' : 'rows'
+}
+
+/** Whether all rows of an INSERT that failed are in its table. */
+export function areStored(thrown: unknown): boolean {
+  return thrown instanceof StoreError && thrown.areRowsStored
+}
+
+/** Whether nobody knows if rows of an INSERT that had begun are stored; `isCut` says that they may be, partition by partition. */
+export function isInDoubt(thrown: unknown, isCut: boolean): boolean {
+  return thrown instanceof StoreError && !areStored(thrown) && mayHaveStored(thrown, isCut)
 }
 
 /** Whether it is worth while to look for rows that are refused. */

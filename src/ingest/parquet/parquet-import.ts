@@ -11,14 +11,14 @@ import { type PartExpression, partExpression } from '../../codec/arrow/part-expr
 import { assert } from '../../shared/assert.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
-import { StoreError } from '../../store/store-error.ts'
 import { toImportFailure } from '../disk-failure.ts'
 import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from '../ingest.types.ts'
 import { type ImportTables, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { createBlockId } from '../insert/block-id.ts'
+import { doubtWarnings } from '../insert/doubtful-rows.ts'
 import { type NamedPlaces, noCounts } from '../insert/import-ledger.types.ts'
-import { mayBeOfRows } from '../insert/insert-failure.ts'
+import { areStored, isInDoubt, mayBeOfRows } from '../insert/insert-failure.ts'
 import { leftBy } from '../insert/left-by.ts'
 import { parquetBoundOf } from '../insert/partition-bound.ts'
 import type { BodyPartitions, PartitionLimits } from '../insert/partition-limits.ts'
@@ -78,6 +78,8 @@ export class ParquetImport {
   #expectsRefusedRows = false
   #storedRows = 0
   #quarantinedRows = 0
+  /** Rows of INSERTs that failed, and that may be stored all the same. */
+  #doubtfulRows = 0
   #failure: Error | null = null
   /** Names of blocks under way of which the engine may have something. */
   readonly #begun = new Set<string>()
@@ -146,7 +148,9 @@ export class ParquetImport {
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
     const failure = await toImportFailure(whenDropped(this.#failure, dataSource.name), context)
     const { byteCount } = this.#request.file
-    const { warnings } = this.#refused
+    // A replace drops what it has stored, and a ledger tells its own.
+    const isTold = !isStaged && this.#request.ledger === undefined
+    const warnings = [...this.#refused.warnings, ...doubtWarnings(isTold ? this.#doubtfulRows : 0)]
     return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings, byteCount }
   }
 
@@ -237,6 +241,7 @@ export class ParquetImport {
       return await this.#storeRows(task)
     } catch (error) {
       if (!this.#begun.has(task.block.blockId)) this.#request.ledger?.rows.takeBack(task.block)
+      else if (isInDoubt(error, this.#partition !== undefined)) this.#doubtfulRows += task.slice.rowCount
       throw error
     } finally {
       this.#begun.delete(task.block.blockId)
@@ -330,7 +335,7 @@ export class ParquetImport {
       await this.#insert(task, request, condition)
       this.#storedRows += rowCount
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) this.#storedRows += rowCount
+      if (areStored(error)) this.#storedRows += rowCount
       throw error
     }
   }

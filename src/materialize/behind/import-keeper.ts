@@ -8,9 +8,8 @@
 import { materializedNodes } from '../../catalog/node-views.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import { partitionKeyOf } from '../../schema/definitions/table-definition.ts'
-import { circumstanceCodes, clickhouseCodes } from '../../store/engine-codes.ts'
 import type { AppendKeeper, AppendRequest, KeptAppend, WrittenAppend } from '../../store/store.types.ts'
-import { isFaultOfService, isTooCostly, StoreError } from '../../store/store-error.ts'
+import { mayHaveStored, StoreError } from '../../store/store-error.ts'
 import { cascadeFrom } from '../view-graph.ts'
 import type { BehindDeps, FailedBlock } from './behind.types.ts'
 import type { InsertUnderWay, LeftInsert } from './inserts-under-way.ts'
@@ -136,7 +135,7 @@ export class ImportKeeper implements AppendKeeper {
       { err, block: request.blockId },
       'A block of an import that an earlier process left was not stored.',
     )
-    if (isNothingStored(err, this.#isCut({ ...request, table }))) return
+    if (!mayHaveStored(err, this.#isCut({ ...request, table }))) return
     for (const { view } of this.#seenBy(table)) await this.#parking.noteLacking(view.id, storeErrorOf(err))
   }
 
@@ -285,7 +284,7 @@ export class ImportKeeper implements AppendKeeper {
     if (block.isStored) return
     // The engine ends with the service: the next start stores it.
     if (isBegun && this.#parking.isClosed) return imports.leave(block)
-    if (isBegun && !isNothingStored(failure, begun.isCut)) {
+    if (isBegun && mayHaveStored(failure, begun.isCut)) {
       await this.#lose(block, 'it is not known whether rows of an import are stored')
       await this.#noteDoubt(begun, failure)
     } else await imports.drop(block)
@@ -303,7 +302,7 @@ export class ImportKeeper implements AppendKeeper {
 
   /** Where the engine ends with the service, or views cannot be told to lack it, the next start runs it again. */
   async noteFailedUnderWay(insert: InsertUnderWay, begun: BegunAppend, failure: unknown): Promise<void> {
-    if (isNothingStored(failure, begun.isCut)) return await this.endUnderWay(insert)
+    if (!mayHaveStored(failure, begun.isCut)) return await this.endUnderWay(insert)
     if (!this.#parking.isClosed && (await this.#noteDoubt(begun, failure))) await this.endUnderWay(insert)
   }
 
@@ -409,12 +408,4 @@ class AppendUnderWay implements KeptAppend {
 function storeErrorOf(failure: unknown): StoreError {
   if (failure instanceof StoreError) return failure
   return new StoreError({ kind: 'engine', message: String(failure), cause: failure })
-}
-
-/** Whether an INSERT failed by its rows before any was stored: a condition over all of them, or those of a table without partitions. */
-function isNothingStored(failure: unknown, isCut: boolean): boolean {
-  if (!(failure instanceof StoreError) || failure.kind !== 'engine') return false
-  const { clickhouseCode: code } = failure
-  if (code === undefined || code === clickhouseCodes.thrownIf) return code !== undefined
-  return !isCut && !circumstanceCodes.has(code) && !isTooCostly(failure) && !isFaultOfService(failure)
 }
