@@ -51,6 +51,11 @@ export class EndpointLoad {
     return this.#concurrency
   }
 
+  /** What is left of an endpoint that is limited leaves the processors to others. */
+  get yields(): boolean {
+    return this.limit !== null
+  }
+
   /** Requests refused since it is limited. */
   get refusedCount(): number {
     return this.#refusedBefore + this.#refusedCount

@@ -215,6 +215,8 @@ export interface SelectQuery {
 
 /** Is told that a query begins to run in the engine, and that it has ended, however it did: each once for each run. */
 export interface RunWatch {
+  /** Whether its threads run only where the processors have nothing else to do, as far as the system lets the engine say so; absent is false. */
+  readonly yields?: boolean
   begin(threadCount: number): void
   end(threadCount: number): void
 }

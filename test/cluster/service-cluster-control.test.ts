@@ -173,6 +173,11 @@ t.test('a limit stays while its only query runs longer than a window', async (t)
   const running = control.take(slow)
   turn()
   t.match(control.take(slow), { code: 'ENDPOINT_LIMITED' })
+  t.match(
+    [running, control.take(other)],
+    [{ yields: true }, { yields: false }],
+    'what is left leaves the processors to others',
+  )
   if (running instanceof EndpointLoad) running.leave(200)
   turn()
   t.equal(takenOf(control, slow, 8), 8)

@@ -28,6 +28,9 @@ export interface RunningSelect {
 const smallResultBytesMax = 64 * kibibyte
 const smallResultRowsMax = 1_000
 
+/** The lowest priority that Linux gives: about a seventieth of the share that others have. */
+const niceMax = 19
+
 const outputSettings: Settings = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_denormals: 0,
@@ -58,6 +61,8 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
     ...chosenSettings(query.settings),
     ...resultLimits(path, limits),
     ...(threads === 1 ? {} : { max_threads: threads }),
+    // Without the capability CAP_SYS_NICE the engine passes over it.
+    ...(query.watch?.yields === true ? { os_threads_nice_value_query: niceMax } : {}),
     ...(query.timeMaxMs === undefined ? {} : { max_execution_time: query.timeMaxMs / 1000 }),
     log_comment: id,
   })

@@ -33,7 +33,8 @@ export async function untilGone(pid: number): Promise<void> {
   }
 }
 
-function textOf(path: string): string {
+/** The text of a file of `/proc`; empty where the process has ended. */
+export function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
