@@ -69,9 +69,17 @@ export async function withStagedRows<Result>(
 ): Promise<Result> {
   return await withTableLike(tables, { dataSource, table, keeps: 'pieces' }, async () => {
     let rowCount = 0
-    const found = await stageInPieces(async (numbers) => {
-      rowCount += await insert(numbers)
-    }, candidates)
+    const insertPiece = async (numbers: readonly number[]): Promise<void> => {
+      try {
+        rowCount += await insert(numbers)
+      } catch (thrown) {
+        // An INSERT that ends at its limit may have stored its rows: a piece is one block of a table without partitions, so all or none.
+        const storedRows = isCostly(thrown) ? (await tables.countRows(table)) - rowCount : 0
+        if (storedRows === 0) throw thrown
+        rowCount += storedRows
+      }
+    }
+    const found = await stageInPieces(insertPiece, candidates)
     // An empty table in the place of the one that was filled would be taken for a block that is stored.
     const staged = await tables.countRows(table)
     assert(staged === rowCount, `the rows of a block are staged in ${quoteString(table)}`)

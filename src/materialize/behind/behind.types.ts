@@ -45,6 +45,8 @@ export interface BehindDeps {
   readonly logger: Pick<Logger, 'debug' | 'error' | 'info' | 'warn'>
   /** Epoch milliseconds. */
   readonly now: () => number
+  /** Milliseconds of a clock that is never set back. */
+  readonly steadyMs: () => number
 }
 
 /** Where a block is that a view did not take: in the log of events, kept as files, or nowhere. */

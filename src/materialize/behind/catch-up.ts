@@ -4,7 +4,8 @@
 // rows, and to which the view is moved meanwhile. To the tables behind the view it is the same as if the blocks came through the source, as
 // tokens tell of the view by its name; so each takes a block once, whatever became of earlier tries, and nothing else sees the repeat.
 //
-// At the end no block of the source is stored for a moment: what is left is repeated, and the view is moved back.
+// At the end no block of the source is stored for a moment: what is left is repeated, and the view is moved back. Where that takes longer,
+// because blocks come about as fast as they are repeated, the source has its turn in between.
 //
 // Somebody else may have a say over the view meanwhile: one that parks it for a block before its place, or fills it anew. So it is moved,
 // its place noted and the try ended while nobody else changes views, and only where the catalog says what this try has noted last.
@@ -26,6 +27,11 @@ const notedBlocks = 100
 /** Blocks that may have come since the try began. */
 const aheadBlocks = 50
 
+/** How long nothing of the source is stored at a time, at first and at most: longer where more comes than is repeated. */
+const closedMs = { first: 1_000, max: 10_000 }
+/** How long it has its turn in between. */
+const openMs = 1_000
+
 export const beingStored = 'a block of an import is being stored'
 const changed = 'what is kept for the view was changed'
 
@@ -36,7 +42,7 @@ export class StoppedCatchUpError extends Error {
   override readonly name = 'StoppedCatchUpError'
 }
 
-interface CatchUpDeps extends Pick<BehindDeps, 'catalog' | 'logger' | 'store'> {
+interface CatchUpDeps extends Pick<BehindDeps, 'catalog' | 'logger' | 'steadyMs' | 'store'> {
   readonly backlog: Backlog
   /** Runs a change while nobody else changes which views the engine has, or from where on blocks are kept for them. */
   readonly alone: Alone
@@ -82,12 +88,12 @@ export class CatchUp {
 
   /** @throws what the view or the engine fails with; LostBlocksError; StoppedCatchUpError. The view is out of the way then. */
   async run(): Promise<void> {
-    const { alone, backlog, whileClosed } = this.#deps
+    const { alone } = this.#deps
     try {
       await alone(() => this.#moveToTwin())
-      // Where more comes than this repeats, the rest is repeated while what comes waits.
-      await this.#repeat(2 * backlog.countsOf(this.#view.id).blockCount + aheadBlocks, alone)
-      await whileClosed(() => this.#end())
+      const blocksMax = 2 * this.#blockCount + aheadBlocks
+      await this.#repeat(alone, (count) => count >= blocksMax)
+      await this.#endInTurns()
     } catch (thrown) {
       // So that the next try repeats less.
       await this.#leave(() => this.#note(alone))
@@ -115,26 +121,51 @@ export class CatchUp {
     assert(await store.views.sees(id, this.#twin), 'a view sees the twin of its source')
   }
 
-  /** All that is kept, or so many blocks. */
-  async #repeat(blocksMax: number, alone: Alone): Promise<void> {
+  /** Blocks that are left, as of what was noted last. */
+  get #blockCount(): number {
+    return this.#deps.backlog.countsOf(this.#view.id).blockCount
+  }
+
+  /** All that is kept, or what is enough, after so many blocks; true when nothing is left. */
+  async #repeat(alone: Alone, isEnough: (count: number) => boolean): Promise<boolean> {
     const { backlog } = this.#deps
     const into = { keeper: this.#view.id, dataSource: this.#source, table: this.#twin }
-    for (let count = 1; count <= blocksMax; count += 1) {
+    for (let count = 1; ; count += 1) {
       this.#refuseStopped()
       const next = await backlog.repeatFrom(this.#place, into)
-      if (next === null) return
+      if (next === null) return true
       // An engine that was started meanwhile may have taken the block without the view.
       this.#refuseStopped()
       this.#place = next
       if (count % notedBlocks === 0) await this.#note(alone)
+      if (isEnough(count)) return false
     }
   }
 
-  /** Nothing is stored beside it. */
-  async #end(): Promise<void> {
+  /** What is left is repeated while what comes waits, for some time, and then beside what has waited. */
+  async #endInTurns(): Promise<void> {
+    const { alone, whileClosed } = this.#deps
+    let isEnded = false
+    const endWithin = (timeMs: number): Promise<void> =>
+      whileClosed(async () => {
+        isEnded = await this.#end(timeMs)
+      })
+    let left = this.#blockCount
+    for (let timeMs = closedMs.first; ; ) {
+      await endWithin(timeMs)
+      if (isEnded) return
+      await this.#repeat(alone, this.#after(openMs))
+      await this.#note(alone)
+      if (this.#blockCount >= left) timeMs = Math.min(2 * timeMs, closedMs.max)
+      left = this.#blockCount
+    }
+  }
+
+  /** Nothing is stored beside it. False when there is more than it repeats in that time. */
+  async #end(timeMs: number): Promise<boolean> {
     const { catalog, backlog, logger, store } = this.#deps
     const { id, targetId, sourceId, select } = this.#view
-    await this.#repeat(Number.MAX_SAFE_INTEGER, atOnce)
+    if (!(await this.#repeat(atOnce, this.#after(timeMs)))) return false
     // Of an import that has still to set another view aside.
     if (backlog.hasMore(id, this.#place)) throw new StoppedCatchUpError(beingStored)
     await store.sync()
@@ -155,6 +186,14 @@ export class CatchUp {
     // An engine that was started before the catalog said so has lost it; one that is started later makes it by itself.
     if (this.#deps.engineStart() !== this.#startedAt) await this.#leave(() => store.views.create(own))
     logger.info({ view: id }, caughtUp)
+    return true
+  }
+
+  /** True from some time after now on. */
+  #after(timeMs: number): () => boolean {
+    const { steadyMs } = this.#deps
+    const endMs = steadyMs() + timeMs
+    return () => steadyMs() >= endMs
   }
 
   #refuseStopped(): void {

@@ -5,7 +5,6 @@
  * While no view is parked they are files as long as they run, so that a start ends those which a kill came into.
  */
 
-import { materializedNodes } from '../../catalog/node-views.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import { partitionKeyOf } from '../../schema/definitions/table-definition.ts'
 import type { AppendKeeper, AppendRequest, KeptAppend, WrittenAppend } from '../../store/store.types.ts'
@@ -84,12 +83,21 @@ export class ImportKeeper implements AppendKeeper {
   #passed(table: string, failure: StoreError): ReadonlySet<string> {
     const failed = this.#parking.parkable(table, failure)
     if (failed === undefined) return new Set()
-    const seen = this.#seenBy(table).filter(({ view }) => view.behind === undefined)
-    return new Set([...('node' in failed ? [failed.node] : []), ...seen].map(({ view }) => view.id))
+    const passed = this.#passedBy(table)
+    return new Set([...('node' in failed ? [failed.node] : []), ...passed].map(({ view }) => view.id))
   }
 
-  #seenBy(table: string): readonly MaterializedNode[] {
-    return materializedNodes(this.#deps.catalog.listPipes()).filter(({ view }) => view.sourceId === table)
+  /** The views that a block of a table passes, at any depth: an INSERT may have ended in front of each of them. */
+  #passedBy(table: string): readonly MaterializedNode[] {
+    const { catalog } = this.#deps
+    const source = catalog.find(table)
+    if (source === undefined) return []
+    const reached = new Set([source.id])
+    return cascadeFrom(source.id, catalog.listPipes()).filter(({ view }) => {
+      if (!reached.has(view.sourceId) || view.behind?.isParked === true) return false
+      reached.add(view.targetId)
+      return true
+    })
   }
 
   /** Stores what was being stored when an earlier process ended, and lets go of what is damaged or needed by nobody. */
@@ -136,7 +144,7 @@ export class ImportKeeper implements AppendKeeper {
       'A block of an import that an earlier process left was not stored.',
     )
     if (!mayHaveStored(err, this.#isCut({ ...request, table }))) return
-    for (const { view } of this.#seenBy(table)) await this.#parking.noteLacking(view.id, storeErrorOf(err))
+    for (const { view } of this.#passedBy(table)) await this.#parking.noteLacking(view.id, storeErrorOf(err))
   }
 
   async #settle(block: KeptImport): Promise<void> {
@@ -174,7 +182,7 @@ export class ImportKeeper implements AppendKeeper {
     const { table, from } = append.request
     // Whoever inserts out of a table does so again behind a kill.
     if (from !== undefined) return null
-    return this.#seenBy(table).length > 0 && this.#isKeepable(append) ? this.#addUnderWay(append) : null
+    return this.#passedBy(table).length > 0 && this.#isKeepable(append) ? this.#addUnderWay(append) : null
   }
 
   async #addUnderWay(append: WrittenAppend): Promise<KeptAppend | null> {
@@ -313,14 +321,14 @@ export class ImportKeeper implements AppendKeeper {
    */
   async #noteDoubt({ table, blockId, sinceSeconds }: BegunAppend, failure: unknown): Promise<boolean> {
     const { logger } = this.#deps
-    const seen = this.#seenBy(table).filter(({ view }) => view.behind === undefined)
+    const passed = this.#passedBy(table)
     try {
-      if (seen.length === 0 || !(await this.#haveRowsCome(table, sinceSeconds))) return true
+      if (passed.length === 0 || !(await this.#haveRowsCome(table, sinceSeconds))) return true
       logger.warn(
         { err: failure, block: blockId },
         'A block of an import failed, and may be in its table and not in all views.',
       )
-      for (const { view } of seen) await this.#parking.noteLacking(view.id, storeErrorOf(failure))
+      for (const { view } of passed) await this.#parking.noteLacking(view.id, storeErrorOf(failure))
       return true
     } catch (err) {
       const message =

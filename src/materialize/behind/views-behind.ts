@@ -183,11 +183,14 @@ export class ViewsBehind {
     const found = findView(catalog.listPipes(), viewId)
     if (found === undefined) return
     const reason = 'it did not take rows that came, and they are not kept'
-    const isNoted = await changeView(catalog, viewId, (view) => {
-      return view.behind === undefined ? { ...view, behind: noted } : null
+    const isKnown = found.view.behind !== undefined
+    const isNoted = await changeView(catalog, viewId, ({ behind, ...view }) => {
+      if (behind === undefined) return { ...view, behind: noted }
+      // What is being computed anew does not have these rows either.
+      return behind.place === null ? { ...view, behind: { ...behind, missCount: behind.missCount + 1 } } : null
     })
-    if (isNoted) this.#tellIncomplete(found, reason)
-    else await this.lose([found], reason)
+    if (!isNoted) await this.lose([found], reason)
+    else if (!isKnown) this.#tellIncomplete(found, reason)
   }
 
   /** Views for which blocks are kept. */

@@ -102,7 +102,7 @@ export const importErrors = {
     when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, because a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     quotes: 'sent',
     message: ({ reason }: { readonly reason: string }) =>
-      `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
+      `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored, and others may be. Make the expression cheaper, or count the rows and send those that are missing in smaller bodies: ${reason}`,
     limit: () => 'insert_cost',
   }),
   PARQUET_TOO_COSTLY: define({
@@ -110,7 +110,7 @@ export const importErrors = {
     when: 'Reading and storing a Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     quotes: 'sent',
     message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
-      `Reading the Parquet file takes too much time or memory; the counted rows are stored. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
+      `Reading the Parquet file takes too much time or memory; the counted rows are stored, and others may be. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
     limit: () => 'insert_cost',
   }),
   REPLACE_VIEW_FAILED: define({

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { stageInPieces } from '../../../src/ingest/insert/staged-rows.ts'
+import { stageInPieces, withStagedRows } from '../../../src/ingest/insert/staged-rows.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { SeededRandom } from '../../support/seeded-random.ts'
 
@@ -170,4 +170,26 @@ t.test('no rows are staged without an INSERT', async (t) => {
   const { insert, tried } = pieces(() => 1, 1)
   t.same(await stageInPieces(insert, []), { refused: [], costly: [], untried: [] })
   t.same(tried, [])
+})
+
+t.test('a piece whose INSERT ended at its limit, and had stored its rows, is staged once', async (t) => {
+  const stored: number[] = []
+  const tables = {
+    countRows: async () => stored.length,
+    drop: async () => undefined,
+    recreateLike: async () => undefined,
+  }
+  const insert = async (rows: readonly number[]): Promise<number> => {
+    const isLate = rows.length > 5
+    if (!isLate || rows.includes(20)) stored.push(...rows)
+    if (isLate) throw slow
+    return rows.length
+  }
+  // Nothing else of a data source is read.
+  const dataSource = { id: 't_1', columns: [], engine: { name: 'MergeTree', options: {} } } as never
+  const rows = { dataSource, table: 't_1_pieces', candidates: rowsUpTo(40), insert }
+  const { refused, source } = await withStagedRows(tables, rows, async (staged) => staged)
+  t.same(refused, [])
+  t.equal(source.rowCount, 40)
+  t.same(stored, rowsUpTo(40))
 })

@@ -40,6 +40,40 @@ t.test('a view that somebody takes off what is repeated for it has not caught up
   t.same(world.lost, [])
 })
 
+t.test('a source has its turn while more comes to it than is repeated for a view', async (t) => {
+  const world = await ParkedWorld.open(t, 1, still)
+  world.failing.add(view)
+  await world.import('first')
+  world.failing.clear()
+  let [sent, closings] = [0, 0]
+  /** Blocks that were repeated while each event waited for its turn. */
+  const waits: number[] = []
+  let waiting: Promise<void> | null = null
+  const send = (): Promise<void> => {
+    sent += 1
+    return world.event(`event ${sent}`)
+  }
+  world.onRepeat = async (isClosed) => {
+    world.steadyMs += 300
+    if (isClosed && waiting === null) {
+      closings += 1
+      waits.push(0)
+      waiting = send()
+    }
+    if (isClosed) waits.push((waits.pop() ?? 0) + 1)
+    else {
+      await waiting
+      waiting = null
+      for (let count = 0; count < 2; count += 1) await send()
+    }
+  }
+  t.equal(await world.catchUp(view), null)
+  await waiting
+  t.ok(closings > 3, `${closings} times`)
+  t.ok(Math.max(...waits) < 10, `${waits} blocks`)
+  t.same(world.lost, [])
+})
+
 t.test('what waits for its second try when a view is parked is kept for that one too', async (t) => {
   const world = await ParkedWorld.open(t, 2, still)
   world.failing.add(other)

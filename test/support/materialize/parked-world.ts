@@ -56,6 +56,10 @@ export class ParkedWorld {
   ending: unknown = null
   /** What the catalog cannot be written by. */
   writeFault: Error | null = null
+  /** Asked before a block is repeated for a view; says whether the data source is closed to INSERTs then. */
+  onRepeat: (isClosed: boolean) => Promise<void> = async () => undefined
+  /** What a clock that is never set back says. */
+  steadyMs = 0
   /** Parts that have come since any moment. */
   partsSince = 1
   /** Blocks of the data source, and those that each view has taken. */
@@ -93,7 +97,14 @@ export class ParkedWorld {
       nextSequence: () => toSequence(this.#sequence + 1),
     })
     const underWay = new InsertsUnderWay(kept.underWayPath, [], { store: kept })
-    const others = { gate: this.#gate, kept: () => events, imports: kept.imports, underWay, now: () => 1 }
+    const others = {
+      gate: this.#gate,
+      kept: () => events,
+      imports: kept.imports,
+      underWay,
+      now: () => 1,
+      steadyMs: () => this.steadyMs,
+    }
     // Each is as far as it is used.
     this.#deps = { catalog: this.#catalog(), store: this.#store(), ...others, logger: silentLogger } as never
     this.behind = new ViewsBehind({ views: 'isolated' }, this.#deps)
@@ -240,6 +251,7 @@ export class ParkedWorld {
   /** Views that have a block before another fails keep it. */
   async #insert(table: string, blockId: string, passesViews = false): Promise<void> {
     const views = [...this.#seen].flatMap(([view, seen]) => (seen === table ? [view] : []))
+    if (table !== sourceId) await this.onRepeat(this.#gate.isClosed(sourceId))
     await this.#step(table === sourceId ? 'append source' : 'append twin')
     const shift = this.#random.below(views.length + 1)
     for (const view of [...views.slice(shift), ...views.slice(0, shift)]) {

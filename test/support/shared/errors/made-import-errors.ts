@@ -30,12 +30,12 @@ export const madeImportErrors = {
   PARQUET_TOO_COSTLY: [
     errors.PARQUET_TOO_COSTLY({ reason: 'Timeout exceeded' }),
     422,
-    'Reading the Parquet file takes too much time or memory; the counted rows are stored. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: Timeout exceeded',
+    'Reading the Parquet file takes too much time or memory; the counted rows are stored, and others may be. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: Timeout exceeded',
   ],
   INSERT_TOO_COSTLY: [
     errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
     422,
-    'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
+    'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored, and others may be. Make the expression cheaper, or count the rows and send those that are missing in smaller bodies: Timeout exceeded',
   ],
   JSON_DOCUMENT: [
     errors.JSON_DOCUMENT({ form: 'document' }),
