@@ -177,6 +177,43 @@ t.test('views that fail behind other views', async (t) => {
     await cascade.expect(t, 4, ['a'])
   })
 
+  await t.test(
+    'two on one way that fail at different blocks are kept theirs, and lose them with the SQL of the upper one',
+    async (t) => {
+      const cascade = await open('twofold')
+      await cascade.view('', 'a', { sql: "id, n + throwIf(n = 20, 'unlucky') AS n" })
+      await cascade.view('a', 'b', { fails: true })
+      await cascade.view('a', 'beside')
+      for (const [id, n] of [1, 13, 1, 20, 1].entries()) await cascade.import(id, n)
+      t.same(await cascade.behind(), ['a_b parked 4', 'top_a parked 2'])
+      await cascade.mend()
+      t.match(await cascade.catchUp('a_b'), { behind: { state: 'parked', blocks: 4 } }, 'not before the one above it')
+      for (const [table, count] of [
+        ['a', 3],
+        ['b', 1],
+        ['beside', 3],
+      ] as const)
+        await cascade.expect(t, count, [table])
+      const path = '/v0/pipes/twofold_top_a/nodes/twofold_top_a_view'
+      const edited = await service.call('PUT', path, { body: 'SELECT id, toUInt64(n) AS n FROM twofold' })
+      t.match(edited.json, { warnings: [{}, { text: /or for one that gets them through it, are given up/ }] })
+      t.match(await cascade.catchUp('top_a'), { behind: { state: 'incomplete' } })
+      t.same(await cascade.behind(), ['a_b incomplete 0', 'top_a incomplete 0'])
+    },
+  )
+
+  await t.test('two beside each other that fail at one block', async (t) => {
+    const cascade = await open('pair')
+    await cascade.view('', 'a')
+    for (const to of ['b', 'c']) await cascade.view('a', to, { fails: true })
+    for (const [id, n] of [1, 13, 1].entries()) await cascade.import(id, n)
+    t.same(await cascade.behind(), ['a_b parked 2', 'a_c parked 2'])
+    await cascade.mend()
+    for (const pipe of ['a_c', 'a_b']) t.same(await cascade.catchUp(pipe), { behind: null })
+    await cascade.events(3, 14)
+    await cascade.expect(t, 4, ['a', 'b', 'c'])
+  })
+
   await t.test('one that rows reach by two ways', async (t) => {
     const cascade = await open('diamond')
     await cascade.view('', 'joined', { sql: 'id, n, toUInt8(1) AS way' })
