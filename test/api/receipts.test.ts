@@ -326,6 +326,7 @@ t.test('queries whose rows come too late', async (t) => {
       lag_ms: 0,
       backlog: empty,
       views_behind: [],
+      lacks_rows_of: [],
     })
     await service.events('fresh', '{"n":1}\n{"n":2}')
     const time = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/

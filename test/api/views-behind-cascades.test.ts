@@ -208,6 +208,8 @@ t.test('views that fail behind other views', async (t) => {
     for (const to of ['b', 'c']) await cascade.view('a', to, { fails: true })
     for (const [id, n] of [1, 13, 1].entries()) await cascade.import(id, n)
     t.same(await cascade.behind(), ['a_b parked 2', 'a_c parked 2'])
+    const { json: fresh } = await service.call('GET', '/v0/datasources/pair_b/freshness')
+    t.match(fresh, { views_behind: [], lacks_rows_of: [{ view: 'pair_a_b.pair_a_b_view', state: 'parked' }] })
     await cascade.mend()
     for (const pipe of ['a_c', 'a_b']) t.same(await cascade.catchUp(pipe), { behind: null })
     await cascade.events(3, 14)

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSourceId } from '../../catalog/data-source.types.ts'
 import type { EventsFreshness } from '../../ingest/events/events.types.ts'
+import type { BehindView } from '../../materialize/behind/behind.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
@@ -25,6 +26,7 @@ export function addFreshness(app: FastifyInstance, deps: Deps): void {
     await untilReached(request, reply, { id, deps })
     const { permissions } = callerOf(request)
     const named = (text: string): string => withViewNames(text, () => pipes.list(), permissions)
+    const shapes = (views: readonly BehindView[]) => views.map((one) => behindShape(one, permissions, named))
     const { waitingRows = 0, waitingBytes = 0 } = ingest.eventsStatus(id) ?? {}
     const { acknowledgedAtMs, queryableAtMs, waitingSinceMs, importCount } = freshnessOf(id, deps)
     return sendJson(reply, 200, {
@@ -36,7 +38,8 @@ export function addFreshness(app: FastifyInstance, deps: Deps): void {
         ...{ rows: waitingRows, bytes: waitingBytes, imports: importCount },
         oldest_acknowledged_at: textOrNull(waitingSinceMs),
       },
-      views_behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
+      views_behind: shapes(behind.of(id)),
+      lacks_rows_of: shapes(behind.into(id)),
     })
   }
   addPath(
