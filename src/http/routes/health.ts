@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ServiceState } from '../../metrics/service-state.types.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
-import { sendJson } from '../json/answers.ts'
+import { sendJson, statusOf } from '../json/answers.ts'
 import { type StatusParts, statusShape, statusText } from '../json/status-page.ts'
 import { addPath } from '../server/add-path.ts'
 import { mayDo } from '../server/authorization.ts'
@@ -24,6 +24,7 @@ export interface HealthDeps {
  */
 export function addHealth(app: FastifyInstance, deps: HealthDeps): void {
   const { refusalOf } = deps
+  const head = stateHead(deps)
   const live = {
     GET: async (_request: FastifyRequest, reply: FastifyReply) => sendJson(reply, 200, { status: 'live' }),
     HEAD: async (_request: FastifyRequest, reply: FastifyReply) => reply.code(200).send(),
@@ -34,7 +35,7 @@ export function addHealth(app: FastifyInstance, deps: HealthDeps): void {
       if (refusal !== null) throw refusal
       return sendJson(reply, 200, { status: 'ready' })
     },
-    HEAD: async (_request: FastifyRequest, reply: FastifyReply) => reply.code(refusalOf()?.status ?? 200).send(),
+    HEAD: head,
   }
   addPath(app, '/health/live', live, config)
   addPath(app, '/health/ready', ready, config)
@@ -48,11 +49,18 @@ function addStatus(app: FastifyInstance, { refusalOf, state, dataSourceName, isN
       const refusal = refusalOf()
       const nameOf = isNamed(request) || mayDo(request, 'metrics:read') ? dataSourceName : null
       const parts: StatusParts = { refusal, state: state(), startedAtMs, nowMs: now(), nameOf }
-      const code = refusal?.status ?? 200
+      const code = refusal === null ? 200 : statusOf(reply, refusal)
       if (/\bapplication\/json\b/i.test(request.headers.accept ?? '')) return sendJson(reply, code, statusShape(parts))
       return reply.code(code).header('content-type', 'text/plain; charset=utf-8').send(statusText(parts))
     },
-    HEAD: async (_request: FastifyRequest, reply: FastifyReply) => reply.code(refusalOf()?.status ?? 200).send(),
+    HEAD: stateHead({ refusalOf }),
   }
   addPath(app, '/health/status', status, config)
+}
+
+function stateHead({ refusalOf }: Pick<HealthDeps, 'refusalOf'>) {
+  return async (_request: FastifyRequest, reply: FastifyReply) => {
+    const refusal = refusalOf()
+    return reply.code(refusal === null ? 200 : statusOf(reply, refusal)).send()
+  }
 }

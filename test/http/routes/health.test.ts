@@ -1,14 +1,16 @@
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
 import type { ServiceState } from '../../../src/metrics/service-state.types.ts'
+import type { Logger } from '../../../src/observe/logger.ts'
 import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { anyState } from '../../support/metrics/any-state.ts'
+import { silentLogger } from '../../support/store/test-store.ts'
 
 const authorization = `Bearer ${token}`
 const json = { accept: 'application/json' }
 
-async function open(t: Test, change: Partial<ServiceState> = {}, metricsAddresses = '') {
-  const deps = createFakeDeps()
+async function open(t: Test, change: Partial<ServiceState> = {}, metricsAddresses = '', logger: Logger = silentLogger) {
+  const deps = { ...createFakeDeps(), logger }
   const { id } = await deps.dataSources.create({
     name: 'visits',
     description: '',
@@ -96,7 +98,8 @@ t.test('what keeps reading or writing from going on is told, and the service is 
     ],
     [{ log: { ...anyState.log, isFull: true } }, 'log_full', /^writing {3}the log of events is at its limit$/m],
   ] as const) {
-    const app = await open(t, change)
+    const told: string[] = []
+    const app = await open(t, change, '', { ...silentLogger, error: (_fields, message) => told.push(message) })
     const ready = await ask(app, '/health/ready')
     t.equal(ready.statusCode, 503)
     t.match(ready.json().documentation, new RegExp(`#${code}$`))
@@ -105,5 +108,6 @@ t.test('what keeps reading or writing from going on is told, and the service is 
     t.match(page.body, line)
     t.match(page.body, `status    unready: ${ready.json().error}`)
     t.equal((await ask(app, { method: 'HEAD', url: '/health/status' })).statusCode, 503)
+    t.same(told, ['A request was refused for the state of the service.'], 'all of them are one entry of the log')
   }
 })
