@@ -186,7 +186,7 @@ t.test('a piece whose INSERT ended at its limit, and had stored its rows, is sta
     return rows.length
   }
   // Nothing else of a data source is read.
-  const dataSource = { id: 't_1', columns: [], engine: { name: 'MergeTree', options: {} } } as never
+  const dataSource = { id: 't_1', columns: [], indexes: [], engine: { name: 'MergeTree', options: {} } } as never
   const rows = { dataSource, table: 't_1_pieces', candidates: rowsUpTo(40), insert }
   const { refused, source } = await withStagedRows(tables, rows, async (staged) => staged)
   t.same(refused, [])
