@@ -121,8 +121,8 @@ export function isOfPartitions({ clickhouseCode, message }: StoreError): boolean
 }
 
 /**
- * Whether rows of an INSERT that failed may be stored: all of them, or those of some partitions where `isCut` says that it may be stored one by
- * one. Its rows may have been refused before any was, by a condition over all or where there is but one partition.
+ * Whether rows of an INSERT that failed may be stored all the same. They are not where the engine has refused them before it stored any: by a
+ * condition over all of them, or for what is in them. The latter only without `isCut`: else the INSERT may store one partition after the other.
  */
 export function mayHaveStored(failure: unknown, isCut: boolean): boolean {
   if (!(failure instanceof StoreError) || failure.kind !== 'engine') return true

@@ -26,11 +26,7 @@ t.test('a query that yields computes with the lowest priority, where the process
     const watch = { yields, begin: () => undefined, end: () => undefined }
     const query = { sql: checked<CheckedQuery>(endless), format: 'CSV', settings: {}, watch, signal: leave.signal }
     const before = threadsOf(engine)
-    const ended = failure(
-      (async () => {
-        for await (const _ of await store.select(query));
-      })(),
-    )
+    const ended = t.rejects(readAll(store.select(query)))
     let busy = busiest(engine, before)
     for (; busy === null; busy = busiest(engine, before)) await delay(10)
     leave.abort()
@@ -54,9 +50,9 @@ interface Thread {
 function threadsOf(pid: number): ReadonlyMap<string, Thread> {
   const ids = readdirSync(`/proc/${pid}/task`)
   const threads = ids.flatMap((id) => {
-    const [, ...fields] = /^\d+ \(.*\) (.*)$/s.exec(textOf(`/proc/${pid}/task/${id}/stat`))?.[1]?.split(' ') ?? []
-    // Without the number and the name: 11 is utime, 16 is nice (proc_pid_stat(5)).
-    return fields.length < 16 ? [] : [{ id, nice: Number(fields[15]), ticks: Number(fields[10]) }]
+    const fields = /^\d+ \(.*\) (.*)$/s.exec(textOf(`/proc/${pid}/task/${id}/stat`))?.[1]?.split(' ') ?? []
+    // The first is `state`; `utime` and `nice` are the 14th and the 19th of proc_pid_stat(5), which begins with the number and the name.
+    return fields.length < 17 ? [] : [{ id, nice: Number(fields[16]), ticks: Number(fields[11]) }]
   })
   return new Map(threads.map((thread) => [thread.id, thread]))
 }
@@ -69,9 +65,6 @@ function busiest(pid: number, before: ReadonlyMap<string, Thread>): Thread | nul
   return null
 }
 
-async function failure(promise: Promise<unknown>): Promise<unknown> {
-  return await promise.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  )
+async function readAll(stream: Promise<AsyncIterable<Uint8Array>>): Promise<void> {
+  for await (const _ of await stream);
 }

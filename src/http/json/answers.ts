@@ -22,10 +22,9 @@ export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<R
   return reply.code(error.status).header('content-type', jsonContentType).send(text)
 }
 
-/** Tells the log which error an answer is of that was not made by `sendError`, and gives its status. */
-export function statusOf(reply: FastifyReply, error: ApiError): number {
+/** Tells the log which error an answer is of that `sendError` has not made. */
+export function noteAnswered(reply: FastifyReply, error: ApiError): void {
   answered.set(reply, error)
-  return error.status
 }
 
 /** The error that was answered, for the log; undefined when it was none. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ServiceState } from '../../metrics/service-state.types.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
-import { sendJson, statusOf } from '../json/answers.ts'
+import { noteAnswered, sendJson } from '../json/answers.ts'
 import { type StatusParts, statusShape, statusText } from '../json/status-page.ts'
 import { addPath } from '../server/add-path.ts'
 import { mayDo } from '../server/authorization.ts'
@@ -24,7 +24,6 @@ export interface HealthDeps {
  */
 export function addHealth(app: FastifyInstance, deps: HealthDeps): void {
   const { refusalOf } = deps
-  const head = stateHead(deps)
   const live = {
     GET: async (_request: FastifyRequest, reply: FastifyReply) => sendJson(reply, 200, { status: 'live' }),
     HEAD: async (_request: FastifyRequest, reply: FastifyReply) => reply.code(200).send(),
@@ -35,7 +34,7 @@ export function addHealth(app: FastifyInstance, deps: HealthDeps): void {
       if (refusal !== null) throw refusal
       return sendJson(reply, 200, { status: 'ready' })
     },
-    HEAD: head,
+    HEAD: stateHead(deps),
   }
   addPath(app, '/health/live', live, config)
   addPath(app, '/health/ready', ready, config)
@@ -49,7 +48,7 @@ function addStatus(app: FastifyInstance, { refusalOf, state, dataSourceName, isN
       const refusal = refusalOf()
       const nameOf = isNamed(request) || mayDo(request, 'metrics:read') ? dataSourceName : null
       const parts: StatusParts = { refusal, state: state(), startedAtMs, nowMs: now(), nameOf }
-      const code = refusal === null ? 200 : statusOf(reply, refusal)
+      const code = statusOf(refusal, reply)
       if (/\bapplication\/json\b/i.test(request.headers.accept ?? '')) return sendJson(reply, code, statusShape(parts))
       return reply.code(code).header('content-type', 'text/plain; charset=utf-8').send(statusText(parts))
     },
@@ -60,7 +59,13 @@ function addStatus(app: FastifyInstance, { refusalOf, state, dataSourceName, isN
 
 function stateHead({ refusalOf }: Pick<HealthDeps, 'refusalOf'>) {
   return async (_request: FastifyRequest, reply: FastifyReply) => {
-    const refusal = refusalOf()
-    return reply.code(refusal === null ? 200 : statusOf(reply, refusal)).send()
+    return reply.code(statusOf(refusalOf(), reply)).send()
   }
+}
+
+/** That of an answer without the body of an error. */
+function statusOf(refusal: ApiError | null, reply: FastifyReply): number {
+  if (refusal === null) return 200
+  noteAnswered(reply, refusal)
+  return refusal.status
 }

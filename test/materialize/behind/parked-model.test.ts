@@ -130,6 +130,19 @@ t.test(
   },
 )
 
+t.test(
+  'a view that is incomplete already lacks the next rows too, which nobody may take for those before',
+  async (t) => {
+    const world = await ParkedWorld.open(t, 1, still)
+    for (const [index, block] of ['first', 'second'].entries()) {
+      world.ending = stoppedError()
+      await t.rejects(world.import(block))
+      t.equal(world.missCountOf(view), index + 1)
+    }
+    t.same(world.states, [[view, 'incomplete']])
+  },
+)
+
 t.test('an INSERT that failed before any row came leaves views as they are', async (t) => {
   const world = await ParkedWorld.open(t, 1, still)
   world.partsSince = 0

@@ -7,7 +7,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { Pipe } from '../../../src/catalog/pipe.types.ts'
+import type { NodeView, Pipe } from '../../../src/catalog/pipe.types.ts'
 import { KeptBlocks } from '../../../src/ingest/events/kept-blocks.ts'
 import { KeptEvents } from '../../../src/ingest/events/kept-events.ts'
 import type { NamedBlock } from '../../../src/ingest/insert/block.types.ts'
@@ -207,9 +207,18 @@ export class ParkedWorld {
     return this.behind.of(sourceId).map(({ node, state }) => [node.view.id, state])
   }
 
+  /** How often a view did not take rows, as the catalog has it. */
+  missCountOf(view: string): number {
+    return this.#find(view)?.behind?.missCount ?? 0
+  }
+
+  #find(view: string): NodeView | undefined {
+    return this.#pipes.flatMap(({ nodes }) => nodes[0]?.view ?? []).find(({ id }) => id === view)
+  }
+
   /** Has a view take what it lacks; null when it has all. */
   async catchUp(view: string): Promise<string | null> {
-    const found = this.#pipes.flatMap(({ nodes }) => nodes[0]?.view ?? []).find(({ id }) => id === view)
+    const found = this.#find(view)
     return found === undefined ? null : ((await this.behind.catchUp(found))?.state ?? null)
   }
 
