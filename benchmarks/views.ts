@@ -11,7 +11,7 @@ import { type ServiceProcess, startEngine, startGenerator, startService } from '
 import type { Remote } from './support/remote-functions.ts'
 import { report } from './support/report.ts'
 import type { PacedEvents } from './support/send-events.ts'
-import { createServiceClient, importResult } from './support/service-client.ts'
+import { createServiceClient, importResult, type ServiceClient } from './support/service-client.ts'
 import { medianOf, spreadCells, spreadOf } from './support/statistics.ts'
 import { ingestSql, type RateCase, rateCases, viewsOfIngest } from './support/view-cases.ts'
 import { workloads } from './support/workloads.ts'
@@ -41,6 +41,9 @@ const options = readOptions({
 const columns = workloads.events.formats.ndjson.schema
 const rowsPerBody = 100
 const pollMs = 20
+const mergesPollMs = 200
+/** A merge may begin a moment after the one before it has ended. */
+const quietLooksMin = 10
 
 const measured = { beside, rate, many, ingest }[options.what]
 if (measured === undefined) throw new Error('--what is beside, rate, many or ingest')
@@ -181,8 +184,20 @@ async function fillBoth(engine: Remote<EngineAlone>, { service, directory }: Pro
     const text = await response.text()
     assert(response.status === 200 && importResult(text).quarantine_rows === 0, text.slice(0, 900))
   }
-  // Parts are merged on both sides, or on none: so neither reads more of them.
-  await engine.call('run', `OPTIMIZE TABLE bench.${eventsTable} FINAL`)
+  await untilMerged(engine, client)
+}
+
+/** The parts are what the engine makes of the same INSERTs on both sides: one large part would be slower to group. */
+async function untilMerged(engine: Remote<EngineAlone>, client: ServiceClient): Promise<void> {
+  const merges = async (): Promise<number> => {
+    const there = await engine.call('run', 'SELECT count() FROM system.merges')
+    const [, here] = /^millrace_engine_merges (\d+)$/m.exec(await client.call('GET', '/metrics')) ?? []
+    return Number(there) + Number(here)
+  }
+  for (let quietLooks = 0; quietLooks < quietLooksMin; ) {
+    quietLooks = (await merges()) === 0 ? quietLooks + 1 : 0
+    await delay(mergesPollMs)
+  }
 }
 
 async function measureRate(

@@ -21,14 +21,16 @@ import { baseUrlOf } from '../server/proxies.ts'
 import { onJob } from '../server/route-need.ts'
 import type { JobProgress } from './job-progress.ts'
 import { addJobResult } from './job-result.ts'
-import { derivedOf, type SingleDeps } from './single-datasource.ts'
+import { RecentStatistics } from './recent-statistics.ts'
+import { derivedOf, type SingleDeps, type StatisticsOf } from './single-datasource.ts'
 
 type Deps = SingleDeps &
   Pick<HttpDeps, 'jobFiles' | 'jobs' | 'logger' | 'urlImports'> & { readonly jobProgress: JobProgress }
 
 /** `/v0/jobs`: what works in the background, how far it is, and its end. */
 export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { jobFiles, jobs, jobProgress, urlImports } = deps
+  const { dataSources, jobFiles, jobs, jobProgress, urlImports } = deps
+  const recent = new RecentStatistics((id) => dataSources.statisticsOf(id))
   const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, deps)
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
@@ -48,7 +50,7 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
       hasResult: jobFiles.has(job.id),
       progress: urlImports.progressOf(job.id),
     }
-    const shape = jobShape(job, reader, { ...(await partsOf(job, reader, deps)), ...seen })
+    const shape = jobShape(job, reader, { ...(await partsOf(job, reader, { ...deps, recent })), ...seen })
     return sendJson(reply, 200, { ...shape, ...importBehind(job, reader, deps) })
   }
   const cancel = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -161,9 +163,9 @@ function importBehind({ kind, status, subject }: Job, { caller }: JobReader, dep
 
 /** The data source that the job works on, as it is now and as far as the caller may see it. */
 async function partsOf(
-  { subject }: Job,
+  { status, subject }: Job,
   { caller }: JobReader,
-  deps: Deps,
+  { recent, ...deps }: Deps & { readonly recent: RecentStatistics },
 ): Promise<Pick<JobParts, 'dataSource' | 'size'>> {
   const { permissions } = caller
   const found = subject?.kind === 'datasource' ? deps.dataSources.find(subject.id) : undefined
@@ -171,7 +173,9 @@ async function partsOf(
   if (found === undefined || found.id !== subject?.id || !permissions.sees('datasource', found.id)) {
     return { dataSource: null, size: null }
   }
-  const derived = await derivedOrNull(found, { caller, deps })
+  // It changes all the time, and whoever waits for the job asks often; its end is told with what is there then.
+  const statisticsOf: StatisticsOf = (id) => (status === 'working' ? recent.of(id) : deps.dataSources.statisticsOf(id))
+  const derived = await derivedOrNull(found, { caller, deps, statisticsOf })
   if (derived === null) return { dataSource: null, size: null }
   return { dataSource: singleShape(found, derived), size: sizeShape(derived.statistics) }
 }
@@ -179,10 +183,14 @@ async function partsOf(
 /** Null while the engine does not answer: whoever waits for a job asks for it again and again, and it goes on meanwhile. */
 async function derivedOrNull(
   dataSource: DataSource,
-  { caller, deps }: { readonly caller: JobReader['caller']; readonly deps: Deps },
+  {
+    caller,
+    deps,
+    statisticsOf,
+  }: Pick<JobReader, 'caller'> & { readonly deps: Deps; readonly statisticsOf: StatisticsOf },
 ): Promise<DerivedFields | null> {
   try {
-    return await derivedOf(dataSource, caller.permissions, deps)
+    return await derivedOf(dataSource, caller.permissions, deps, statisticsOf)
   } catch (err) {
     if (!(err instanceof ApiError) || err.status !== 503) throw err
     deps.logger.debug({ err, dataSource: dataSource.id }, 'A job is told without its data source.')

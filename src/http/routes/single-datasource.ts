@@ -14,12 +14,21 @@ export type SingleDeps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'p
   readonly newColumns: NewColumns
 }
 
-/** What is derived of one data source, as far as the caller is told. @throws ENGINE_UNAVAILABLE (503) */
+export type StatisticsOf = HttpDeps['dataSources']['statisticsOf']
+
+/**
+ * What is derived of one data source, as far as the caller is told.
+ *
+ * @param statisticsOf gives its rows and bytes; as they are now when it is absent.
+ * @throws ENGINE_UNAVAILABLE (503)
+ */
 export async function derivedOf(
   dataSource: DataSource,
   permissions: Permissions,
-  { behind, dataSources, ingest, newColumns, pipes }: SingleDeps,
+  deps: SingleDeps,
+  statisticsOf: StatisticsOf = (id) => deps.dataSources.statisticsOf(id),
 ): Promise<DerivedFields> {
+  const { behind, dataSources, ingest, newColumns, pipes } = deps
   const { id } = dataSource
   const all = pipes.list()
   // Both ends of an edge, and what makes it, must be known to whoever is told of it.
@@ -32,7 +41,7 @@ export async function derivedOf(
   }
   const named = (text: string): string => withViewNames(text, () => all, permissions)
   return seenFields(permissions, dataSource, {
-    statistics: await dataSources.statisticsOf(id),
+    statistics: await statisticsOf(id),
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
     waiting: namedFailure(ingest.eventsStatus(id), named),

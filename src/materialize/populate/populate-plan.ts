@@ -44,8 +44,10 @@ export async function planPopulate(
   const { graph } = deps
   if (request.truncates) refuseTruncate(target, view, graph)
   const filled = [...tablesBehind(graph, view.targetId)]
-  const reads = await readsOfAll(sources, conditions, read)
-  const warnings = request.truncates ? [] : await warningsOf(target, deps.store)
+  const [reads, warnings] = await Promise.all([
+    readsOfAll(sources, conditions, read),
+    request.truncates ? [] : warningsOf(target, deps.store),
+  ])
   const sourceName = source.name
   return { view, source, sourceName, target, request, seconds, reads, warnings, filled, pinId: createResourceHex() }
 }
@@ -116,9 +118,11 @@ async function readsOfAll(
   const total = sources.reduce((rows, { id }) => rows + (states.get(id)?.rowCount ?? 0), 0)
   const step = stepOf(request, total)
   let all: PopulateReads = { rowCount: 0, byteCount: 0, partitionCount: 0 }
-  for (const [index, source] of sources.entries()) {
+  for (const [index, { id }] of sources.entries()) {
     const condition = conditions[index] ?? null
-    const { rowCount, byteCount, partitionCount } = await readsOf(source, { step, condition, store })
+    const { rowCount: kept = 0, byteCount: keptBytes = 0 } = states.get(id) ?? {}
+    const reads = { step, condition, store, kept: { rowCount: kept, byteCount: keptBytes } }
+    const { rowCount, byteCount, partitionCount } = await readsOf(id, reads)
     all = {
       rowCount: all.rowCount + rowCount,
       byteCount: all.byteCount === null || byteCount === null ? null : all.byteCount + byteCount,
@@ -133,17 +137,22 @@ interface ReadRows {
   readonly step: number
   readonly condition: CheckedExpression | null
   readonly store: PlanDeps['store']
+  /** What the table has. */
+  readonly kept: { readonly rowCount: number; readonly byteCount: number }
 }
 
-async function readsOf({ id }: DataSource, { step, condition, store }: ReadRows): Promise<PopulateReads> {
-  const { rowCount = 0, byteCount = 0 } = (await store.tables.list([id])).get(id) ?? {}
+async function readsOf(table: string, { step, condition, store, kept }: ReadRows): Promise<PopulateReads> {
   if (condition === null) {
-    const partitionCount = (await store.partitions.list(id)).length
-    return { rowCount: Math.ceil(rowCount / step), byteCount: step === 1 ? byteCount : null, partitionCount }
+    const partitionCount = (await store.partitions.list(table)).length
+    return {
+      rowCount: Math.ceil(kept.rowCount / step),
+      byteCount: step === 1 ? kept.byteCount : null,
+      partitionCount,
+    }
   }
   try {
-    const matching = await store.partitions.matching(id, condition)
-    const rowCount = await store.tables.countRows(id, condition)
+    const matching = await store.partitions.matching(table, condition)
+    const rowCount = await store.tables.countRows(table, condition)
     return { rowCount, byteCount: null, partitionCount: matching.length }
   } catch (thrown) {
     // It is right for no row at all, and fails on one that is there.

@@ -60,6 +60,7 @@ export class PopulateRun {
   readonly #tables: PopulateTables
   /** Whether rows that came meanwhile are not in what was filled. */
   #missedRows = false
+  #pinnedParts: Promise<readonly (readonly PinnedPart[])[]> | undefined
 
   constructor(job: WorkingJob, options: RunOptions, deps: RunDeps) {
     this.#job = job
@@ -105,9 +106,8 @@ export class PopulateRun {
     const { request, isPinned, view } = this.#order
     const pinned = isPinned ? {} : await this.#pinWhenFree()
     const pins = this.#pins
-    const found = await store.tables.list([...pins, this.#tables.staging])
+    const [found, parts] = await Promise.all([store.tables.list([...pins, this.#tables.staging]), this.#parts()])
     if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
-    const parts = await this.#parts()
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
     const isGrouped = this.#branches.every(({ select }) => groupsRows(select))
     const limits = {
@@ -266,11 +266,10 @@ export class PopulateRun {
     return this.#branches.map((_, index) => branchTables(this.#order.pinId, index).pin)
   }
 
-  /** One for each SELECT. */
-  async #parts(): Promise<readonly (readonly PinnedPart[])[]> {
-    const parts: (readonly PinnedPart[])[] = []
-    for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
-    return parts
+  /** One for each SELECT, looked at once, as a pin stays what it is. */
+  #parts(): Promise<readonly (readonly PinnedPart[])[]> {
+    this.#pinnedParts ??= Promise.all(this.#pins.map((pin) => this.#deps.store.pins.parts(pin)))
+    return this.#pinnedParts
   }
 
   #mayGroupByKey(): boolean {

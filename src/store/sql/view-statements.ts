@@ -24,14 +24,16 @@ export class ViewStatements implements Views {
   }
 
   async graph(): Promise<TableGraph> {
-    const rows = await this.#statements.rows<TableRow>(
-      `SELECT name, toString(uuid) AS uuid, engine, partition_key AS partitionKey, as_select AS select,
-         target_table AS target, target_database AS targetDatabase,
-         arrayMap(pair -> pair.2, arrayFilter(pair -> pair.1 = ${database},
-           arrayZip(dependencies_database, dependencies_table))) AS dependents
-       FROM system.tables WHERE database = ${database}`,
-    )
-    const columns = await this.#columns()
+    const [rows, columns] = await Promise.all([
+      this.#statements.rows<TableRow>(
+        `SELECT name, toString(uuid) AS uuid, engine, partition_key AS partitionKey, as_select AS select,
+           target_table AS target, target_database AS targetDatabase,
+           arrayMap(pair -> pair.2, arrayFilter(pair -> pair.1 = ${database},
+             arrayZip(dependencies_database, dependencies_table))) AS dependents
+         FROM system.tables WHERE database = ${database}`,
+      ),
+      this.#columns(),
+    ])
     const columnsOf = (name: string): readonly string[] => columns.get(name) ?? []
     const sourceOf = new Map(rows.flatMap(({ name, dependents }) => dependents.map((view) => [view, name] as const)))
     const tables = new Map<string, GraphTable>()
