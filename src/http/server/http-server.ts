@@ -45,7 +45,7 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
  */
 export function createHttpServer(listener: Listener, deps: HttpServerDeps, options: HttpServerOptions): Server {
   const clock = () => performance.now()
-  const pipelining = boundPipelining(listener, deps)
+  const pipelining = boundPipelining(listener, { ...deps, clock })
   const guarded = guardChunks(pipelining.listener, new SharedChunks(clock))
   const limits = new ConnectionLimits(options, { ...deps, clock })
   const rules = rulesOf(options)

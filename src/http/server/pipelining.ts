@@ -7,8 +7,11 @@ import type { LimitHits } from '../../limits/limit-hits.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import { addressKey } from './address-list.ts'
 import { dropBody } from './chunk-gate.ts'
 import type { RawAnswers } from './raw-answer.ts'
+import { StartQueue } from './start-queue.ts'
+import { TurnTime } from './turn-time.ts'
 
 /** Clients that send ahead at all do so with ten or twenty. */
 export const openRequestsMax = 64
@@ -32,17 +35,15 @@ export function inTurn<Result>(socket: Socket, run: () => Promise<Result>): Prom
 const noFurther = (): void => {}
 
 interface Connection {
+  readonly address: string
   /** Answers that are not out, in their order. */
   readonly open: Set<ServerResponse>
   /** Whether requests came when there were too many. */
   isRefused: boolean
 }
 
-/** A request that waits for its turn to be begun. */
-type Start = () => void
-
-/** Requests sent ahead that are begun before connections, and what is under way, have their turn. */
-const startsAtOnce = 4
+/** What the requests of one turn of the event loop may take. */
+const turnMsMax = 10
 
 /** Bounds what clients do that send requests ahead. */
 export interface Pipelining {
@@ -56,21 +57,25 @@ export interface Pipelining {
  * has come, with all before it answered, and its answer closes the connection: those behind it are not looked at.
  *
  * A request that comes while one before it has no answer is begun by and by, whatever connection it is of: a read brings
- * hundreds of them, from each of hundreds of connections, and Node would begin all of them before anybody else has a turn.
+ * hundreds of them, from each of hundreds of connections, and Node would begin all of them before anybody else has a turn. So is one
+ * that comes when those before it have taken long in the same turn: hundreds of connections bring one each, and of those that wait each
+ * address has its turn.
  *
  * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
  * end (queries, results, files) would wait for ever.
  */
 export function boundPipelining(listener: RequestListener, deps: Deps): Pipelining {
   const connections = new WeakMap<Socket, Connection>()
-  const waiting = new StartQueue()
+  const waiting = new StartQueue(deps.clock)
+  const turn = new TurnTime(deps.clock)
   function onAnswered(this: ServerResponse): void {
     connections.get(this.req.socket)?.open.delete(this)
   }
   const connectionOf = (socket: Socket): Connection => {
     const known = connections.get(socket)
     if (known !== undefined) return known
-    const connection: Connection = { open: new Set(), isRefused: false }
+    const address = addressKey(socket.remoteAddress ?? '')
+    const connection: Connection = { address, open: new Set(), isRefused: false }
     connections.set(socket, connection)
     socket.once('close', () => closeQueued(connection.open))
     return connection
@@ -88,7 +93,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     // What came in one read with a request too many.
     if (socket.destroyed) return
     const connection = connectionOf(socket)
-    const { open } = connection
+    const { address, open } = connection
     // What comes behind a request that was refused could be done before it is known to be.
     if (open.size >= openRequestsMax || connection.isRefused) {
       refuse(connection, request, response)
@@ -97,41 +102,11 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const isAhead = open.size > 0
     open.add(response)
     response.once('close', onAnswered)
-    if (!isAhead) listener(request, response)
+    if (!isAhead && turn.passedMs < turnMsMax && !waiting.has(address)) listener(request, response)
     // Its connection may be gone by then.
-    else waiting.add(() => (open.has(response) ? listener(request, response) : undefined))
+    else waiting.add(address, () => (open.has(response) ? listener(request, response) : undefined))
   }
   return { listener: onRequest, answerOf: (socket) => connections.get(socket)?.open.values().next().value }
-}
-
-/** Begins a few at a time, in the order in which they came. */
-class StartQueue {
-  #starts: Start[] = []
-  #next = 0
-  #scheduledCount = 0
-
-  add(start: Start): void {
-    this.#starts.push(start)
-    this.#schedule()
-  }
-
-  /** Each of the calls has a turn of its own, so that what a request goes on with is done before the next one begins. */
-  #schedule(): void {
-    const count = Math.min(startsAtOnce, this.#starts.length - this.#next)
-    for (; this.#scheduledCount < count; this.#scheduledCount += 1) setImmediate(this.#startNext)
-  }
-
-  readonly #startNext = (): void => {
-    this.#scheduledCount -= 1
-    const start = this.#starts[this.#next]
-    this.#next += 1
-    if (this.#next >= this.#starts.length) {
-      this.#starts = []
-      this.#next = 0
-    }
-    this.#schedule()
-    start?.()
-  }
 }
 
 /** How long, and for how many bytes, a client may send on behind a request that was refused, and still read its answers. */
@@ -166,10 +141,12 @@ function dropRest(socket: Socket): void {
 
 interface Deps {
   readonly logger: Logger
-  readonly answers: RawAnswers
+  readonly answers: Pick<RawAnswers, 'partsOf' | 'requestId'>
   readonly limitHits: Pick<LimitHits, 'tell'>
   /** Epoch milliseconds. */
   readonly now: () => number
+  /** Milliseconds that only go on. */
+  readonly clock: () => number
 }
 
 /** Node sends it behind the answers before it, and closes the connection then. */

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { boundPipelining } from '../../../src/http/server/pipelining.ts'
+import { createFakeDeps } from '../../support/http/fake-deps.ts'
+
+const [crowd, other] = ['127.0.0.2', '127.0.0.3']
+const requestFor = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+/** A server whose requests each take so many milliseconds of a clock that stands still meanwhile. */
+async function openServer(t: Test, tookMs: number) {
+  let nowMs = 1_000
+  /** Requests in the order in which they were begun. */
+  const begun: { readonly address: string | undefined; readonly path: string | undefined }[] = []
+  const { logger, limitHits, now } = createFakeDeps()
+  const answers = { requestId: () => 'r', partsOf: () => ({ headers: {}, body: '' }) }
+  const deps = { logger, limitHits, now, answers, clock: () => nowMs }
+  const { listener } = boundPipelining(({ socket, url }, response) => {
+    begun.push({ address: socket.remoteAddress, path: url })
+    nowMs += tookMs
+    response.end()
+  }, deps)
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // It listens to a port.
+  const open = async (localAddress: string): Promise<Socket> => {
+    const socket = connect({ host: '127.0.0.1', port, localAddress })
+    t.teardown(() => socket.destroy())
+    await Promise.all([once(socket, 'connect'), once(server, 'connection')])
+    return socket
+  }
+  t.teardown(() => server.close())
+  return { begun, open }
+}
+
+/** Sends one request over each in one turn, so that the server finds them together, and waits for the answers. */
+async function askTogether(sockets: readonly Socket[]): Promise<void> {
+  const answered = sockets.map((socket) => once(socket, 'data'))
+  for (const socket of sockets) socket.write(requestFor('/'))
+  await Promise.all(answered)
+}
+
+void t.test('a request does not wait for all that many connections of another address bring', async (t) => {
+  const { begun, open } = await openServer(t, 6)
+  const sockets: Socket[] = []
+  for (let index = 0; index < 30; index += 1) sockets.push(await open(crowd))
+  await askTogether([...sockets, await open(other)])
+  t.equal(begun.length, 31)
+  const place = begun.findIndex(({ address }) => address === other)
+  t.ok(place >= 0 && place <= 4, `it was begun behind ${place}`)
+})
+
+void t.test('requests that take no time are begun as they come', async (t) => {
+  const { begun, open } = await openServer(t, 0)
+  const sockets: Socket[] = []
+  for (let index = 0; index < 30; index += 1) sockets.push(await open(index === 29 ? other : crowd))
+  await askTogether(sockets)
+  t.strictSame(
+    begun.map(({ address }) => address),
+    [...Array.from({ length: 29 }, () => crowd), other],
+  )
+})
+
+void t.test('requests of one connection are begun in their order, though some wait', async (t) => {
+  const { begun, open } = await openServer(t, 6)
+  const socket = await open(crowd)
+  const paths = Array.from({ length: 12 }, (_, index) => `/${index}`)
+  const answered = new Promise<void>((resolve) => {
+    let text = ''
+    socket.on('data', (bytes) => {
+      text += String(bytes)
+      if (text.split('HTTP/1.1 200').length > paths.length) resolve()
+    })
+  })
+  socket.write(paths.map(requestFor).join(''))
+  await answered
+  t.strictSame(
+    begun.map(({ path }) => path),
+    paths,
+  )
+})
