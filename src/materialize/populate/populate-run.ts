@@ -61,6 +61,7 @@ export class PopulateRun {
   /** Whether rows that came meanwhile are not in what was filled. */
   #missedRows = false
   #pinnedParts: Promise<readonly (readonly PinnedPart[])[]> | undefined
+  #pinnedGraph: Promise<TableGraph> | undefined
 
   constructor(job: WorkingJob, options: RunOptions, deps: RunDeps) {
     this.#job = job
@@ -79,9 +80,9 @@ export class PopulateRun {
       await pinning.untilLinked(this.#order)
       this.#job.signal.throwIfAborted()
       if (this.#job.checkpoint === null) this.#refuseGone()
-      await pinning.sweep()
       // Only this class saves one.
-      const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
+      const saved = this.#job.checkpoint as PopulateCheckpoint | null
+      const [checkpoint] = await Promise.all([saved ?? this.#begin(), pinning.sweep()])
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
@@ -106,7 +107,11 @@ export class PopulateRun {
     const { request, isPinned, view } = this.#order
     const pinned = isPinned ? {} : await this.#pinWhenFree()
     const pins = this.#pins
-    const [found, parts] = await Promise.all([store.tables.list([...pins, this.#tables.staging]), this.#parts()])
+    const [found, parts, graph] = await Promise.all([
+      store.tables.list([...pins, this.#tables.staging]),
+      this.#parts(),
+      this.#graph(),
+    ])
     if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
     const isGrouped = this.#branches.every(({ select }) => groupsRows(select))
@@ -114,7 +119,7 @@ export class PopulateRun {
       rowsMax: this.#options.populateChunkRowsMax,
       bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
       step: stepOf(request, rowCount),
-      isByKey: isGrouped && this.#mayGroupByKey() && !this.#isOrdered(await store.views.graph()),
+      isByKey: isGrouped && this.#mayGroupByKey() && !this.#isOrdered(graph),
     }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
@@ -148,10 +153,9 @@ export class PopulateRun {
   }
 
   async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
-    const { store } = this.#deps
     const chunks = cutAll(await this.#parts(), limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
-    const graph = await store.views.graph()
+    const graph = await this.#graph()
     const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
@@ -270,6 +274,12 @@ export class PopulateRun {
   #parts(): Promise<readonly (readonly PinnedPart[])[]> {
     this.#pinnedParts ??= Promise.all(this.#pins.map((pin) => this.#deps.store.pins.parts(pin)))
     return this.#pinnedParts
+  }
+
+  /** The tables as they are behind the pin. */
+  #graph(): Promise<TableGraph> {
+    this.#pinnedGraph ??= this.#deps.store.views.graph()
+    return this.#pinnedGraph
   }
 
   #mayGroupByKey(): boolean {

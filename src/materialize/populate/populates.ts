@@ -101,7 +101,8 @@ export class PopulateService implements Populates {
     // What is being deleted would be pinned with the rest.
     const branches = populatedBranches(view)
     const read = [...branches.map(({ sourceId }) => sourceId), ...(compared === undefined ? [] : [view.targetId])]
-    if ((await store.rowDeletes.unfinished(read)).length > 0) {
+    const [unfinished] = await Promise.all([store.rowDeletes.unfinished(read), dropPopulateTables(store, pinId)])
+    if (unfinished.length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
     // What waited has been stored meanwhile, or was not taken.
@@ -110,7 +111,6 @@ export class PopulateService implements Populates {
     const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
-      await dropPopulateTables(store, pinId)
       for (const [index, { sourceId }] of branches.entries()) {
         await store.pins.make(branchTables(pinId, index).pin, sourceId)
       }
@@ -242,10 +242,10 @@ export class PopulateService implements Populates {
   /** Drops what no job goes on with, such as that of one that was cancelled while it waited. */
   async #sweep(): Promise<readonly string[]> {
     const { store } = this.#deps
-    const kept = new Set([...this.#made.keys(), ...this.#unended(['waiting', 'working']).map(({ pinId }) => pinId)])
     const left = await leftPins(store)
-    // One that was made meanwhile is known by now.
-    const gone = left.filter((pinId) => !kept.has(pinId) && !this.#made.has(pinId))
+    // Looked at behind the tables: whatever was made until then is known by now.
+    const kept = new Set([...this.#made.keys(), ...this.#unended(['waiting', 'working']).map(({ pinId }) => pinId)])
+    const gone = left.filter((pinId) => !kept.has(pinId))
     for (const pinId of gone) await dropPopulateTables(store, pinId)
     return gone
   }
