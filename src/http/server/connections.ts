@@ -12,6 +12,7 @@ import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
+import { onceBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
@@ -80,16 +81,18 @@ export function createConnections(options: ConnectionOptions): Connections {
       return open.length
     },
     onClientError(error, socket) {
-      const exchange = bySocket.get(socket)?.exchange ?? null
-      if (exchange === null) {
-        refuse(socket, error, options.answers)
-        return
-      }
-      // The request's own route answers: it knows how many rows came in before the end.
-      exchange.isBroken = true
-      exchange.stopLingering()
-      // What is wrong behind a whole body is another request's fault.
-      if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+      onceBegun(socket, () => {
+        const exchange = bySocket.get(socket)?.exchange ?? null
+        if (exchange === null) {
+          refuse(socket, error, options.answers)
+          return
+        }
+        // The request's own route answers: it knows how many rows came in before the end.
+        exchange.isBroken = true
+        exchange.stopLingering()
+        // What is wrong behind a whole body is another request's fault.
+        if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+      })
     },
     addTo(app) {
       app.decorateRequest('exchange', null)

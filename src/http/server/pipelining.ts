@@ -38,8 +38,29 @@ interface Connection {
   readonly address: string
   /** Answers that are not out, in their order. */
   readonly open: Set<ServerResponse>
+  /** Those of them whose requests are not begun, in the same order. */
+  readonly waiting: Set<ServerResponse>
+  /** What is done behind the next beginning. */
+  readonly later: (() => void)[]
   /** Whether requests came when there were too many. */
   isRefused: boolean
+}
+
+const connections = new WeakMap<Socket, Connection>()
+
+/**
+ * Does what concerns the request that has its turn on a connection: at once, or behind its beginning where it waits for that. What
+ * is told of a connection meanwhile would find no request else, and the request would be begun all the same.
+ */
+export function onceBegun(socket: Socket, act: () => void): void {
+  const connection = connections.get(socket)
+  const answer = answerOf(socket)
+  if (connection === undefined || answer === undefined || !connection.waiting.has(answer)) act()
+  else connection.later.push(act)
+}
+
+function answerOf(socket: Socket): ServerResponse | undefined {
+  return connections.get(socket)?.open.values().next().value
 }
 
 /** What the requests of one turn of the event loop may take. */
@@ -65,7 +86,6 @@ export interface Pipelining {
  * end (queries, results, files) would wait for ever.
  */
 export function boundPipelining(listener: RequestListener, deps: Deps): Pipelining {
-  const connections = new WeakMap<Socket, Connection>()
   const waiting = new StartQueue(deps.clock)
   const turn = new TurnTime(deps.clock)
   function onAnswered(this: ServerResponse): void {
@@ -75,7 +95,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const known = connections.get(socket)
     if (known !== undefined) return known
     const address = addressKey(socket.remoteAddress ?? '')
-    const connection: Connection = { address, open: new Set(), isRefused: false }
+    const connection: Connection = { address, open: new Set(), waiting: new Set(), later: [], isRefused: false }
     connections.set(socket, connection)
     socket.once('close', () => closeQueued(connection.open))
     return connection
@@ -102,11 +122,20 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const isAhead = open.size > 0
     open.add(response)
     response.once('close', onAnswered)
-    if (!isAhead && turn.passedMs < turnMsMax && !waiting.has(address)) listener(request, response)
-    // Its connection may be gone by then.
-    else waiting.add(address, () => (open.has(response) ? listener(request, response) : undefined))
+    if (!isAhead && turn.passedMs < turnMsMax && !waiting.has(address)) {
+      listener(request, response)
+      return
+    }
+    connection.waiting.add(response)
+    waiting.add(address, () => {
+      connection.waiting.delete(response)
+      // Its connection may be gone by then.
+      if (!open.has(response)) return
+      listener(request, response)
+      for (const act of connection.later.splice(0)) act()
+    })
   }
-  return { listener: onRequest, answerOf: (socket) => connections.get(socket)?.open.values().next().value }
+  return { listener: onRequest, answerOf }
 }
 
 /** How long, and for how many bytes, a client may send on behind a request that was refused, and still read its answers. */

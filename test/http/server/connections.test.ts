@@ -89,6 +89,30 @@ t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async 
   }
 })
 
+t.test('a body that breaks while its request waits to be begun is answered by the route of that', async (t) => {
+  const { deps, app, open } = await openApp(t)
+  let nowMs = 1_000
+  const { mock: clock } = mock.method(performance, 'now', () => nowMs)
+  t.teardown(() => clock.restore())
+  // So a request that comes behind another one in the same turn of the event loop waits.
+  app.server.prependListener('request', () => {
+    nowMs += 60
+  })
+  const [first, second] = [await open(), await open()]
+  for (const client of [first, second]) {
+    client.send(head('GET', '/health/live'))
+    await client.answer()
+  }
+  first.send(head('GET', '/health/live'))
+  // In one write, so that it is read before the request is begun.
+  const broken = '4\r\n1\n2\n\r\nZZ\r\n'
+  second.send(`${head('POST', append, 'Content-Type: text/csv', 'Transfer-Encoding: chunked')}${broken}`)
+  const { status, body } = await second.answer()
+  t.equal(status, 400)
+  t.match(body, { error: 'The request is not valid: it is not HTTP/1.1', imported_rows: 0, datasource: { name: 'a' } })
+  t.equal(deps.loads.map(({ text }) => text).join(''), '')
+})
+
 t.test('a client that is refused early reads why, although it is still sending', async (t) => {
   const { deps, open } = await openApp(t)
   const cases = [

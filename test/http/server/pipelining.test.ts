@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { boundPipelining } from '../../../src/http/server/pipelining.ts'
+import { boundPipelining, onceBegun } from '../../../src/http/server/pipelining.ts'
 import { createFakeDeps } from '../../support/http/fake-deps.ts'
 
 const [crowd, other] = ['127.0.0.2', '127.0.0.3']
@@ -22,6 +22,14 @@ async function openServer(t: Test, tookMs: number) {
     response.end()
   }, deps)
   const server = createServer(listener).listen(0, '127.0.0.1')
+  /** How many requests were begun when what concerns the one of a broken connection was done. */
+  const broken: number[] = []
+  server.on('clientError', (_error, socket: Socket) => {
+    onceBegun(socket, () => {
+      broken.push(begun.length)
+      socket.destroy()
+    })
+  })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // It listens to a port.
   const open = async (localAddress: string): Promise<Socket> => {
@@ -31,7 +39,7 @@ async function openServer(t: Test, tookMs: number) {
     return socket
   }
   t.teardown(() => server.close())
-  return { begun, open }
+  return { begun, broken, open }
 }
 
 /** Sends one request over each in one turn, so that the server finds them together, and waits for the answers. */
@@ -79,4 +87,28 @@ void t.test('requests of one connection are begun in their order, though some wa
     begun.map(({ path }) => path),
     paths,
   )
+})
+
+void t.test('what is no HTTP behind a request that waits is told of it when it is begun', async (t) => {
+  const { begun, broken, open } = await openServer(t, 6)
+  const sockets: Socket[] = []
+  for (let index = 0; index < 6; index += 1) sockets.push(await open(crowd))
+  const last = await open(crowd)
+  const closed = once(last, 'close')
+  for (const socket of sockets) socket.write(requestFor('/'))
+  last.write(`${requestFor('/last')}no HTTP\r\n\r\n`)
+  last.resume()
+  await closed
+  t.equal(begun.at(-1)?.path, '/last')
+  t.strictSame(broken, [begun.length])
+})
+
+void t.test('what is no HTTP is told at once where no request waits', async (t) => {
+  const { begun, broken, open } = await openServer(t, 0)
+  const socket = await open(crowd)
+  const closed = once(socket, 'close')
+  socket.write('no HTTP\r\n\r\n')
+  socket.resume()
+  await closed
+  t.strictSame([begun, broken], [[], [0]])
 })
