@@ -43,6 +43,7 @@ import type {
 } from './datasources.types.ts'
 import { readSchema } from './definition.ts'
 import { checkDefinedNames } from './definition-fault.ts'
+import { dependentNames } from './dependent-names.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
@@ -409,10 +410,7 @@ class OpenDataSources implements DataSources {
     try {
       // An id is 128 random bits, so wherever it stands in a view's text, the data source is meant.
       const names = await this.#store.views.naming(id)
-      const labels = new Map<string, string>(
-        viewsOn(this.#catalog.listPipes(), id).map((one) => [one.view.id, viewLabel(one)]),
-      )
-      return [...new Set(names.map((name) => labels.get(name) ?? name))]
+      return dependentNames(names, viewsOn(this.#catalog.listPipes(), id))
     } catch (error) {
       throw toChangeError(error)
     }

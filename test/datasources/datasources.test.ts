@@ -310,6 +310,8 @@ t.test('views over a data source refuse its drop with their names, and a forced 
     `CREATE MATERIALIZED VIEW ws_0001.daily TO ws_0001.${to.id} AS SELECT a FROM ws_0001.${from.id} WHERE a > 0`,
   )
   await store.command(`CREATE VIEW ws_0001.bad_rows AS SELECT * FROM ws_0001.${from.id}_quarantine`)
+  // That of a populate, which is named to nobody.
+  await store.command(`CREATE VIEW ws_0001.p_${'0'.repeat(32)}_view AS SELECT * FROM ws_0001.${from.id}`)
   const message = (name: string, users: string) =>
     `Data Source "${name}" is used by ${users}; drop those first, or use force=true: views go too, pipes stay and fail`
   const refusal = { code: 'DATASOURCE_USED', status: 409 }
@@ -320,7 +322,7 @@ t.test('views over a data source refuse its drop with their names, and a forced 
     'bad_rows',
     'daily',
   ])
-  t.equal((await tables()).length, there + 6, 'a refusal drops nothing')
+  t.equal((await tables()).length, there + 7, 'a refusal drops nothing')
   await dataSources.drop('from', { isForced: true })
   t.equal((await tables()).length, there + 2)
   t.equal(dataSources.get('to').id, to.id, 'what the view wrote into stays')

@@ -79,8 +79,8 @@ export interface Pipelining {
  *
  * A request that comes while one before it has no answer is begun by and by, whatever connection it is of: a read brings
  * hundreds of them, from each of hundreds of connections, and Node would begin all of them before anybody else has a turn. So is one
- * that comes when those before it have taken long in the same turn: hundreds of connections bring one each, and of those that wait each
- * address has its turn.
+ * that comes when those before it have taken long in the same turn: hundreds of connections bring one each. Of those that wait each address
+ * has its turn, and of an address each connection.
  *
  * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
  * end (queries, results, files) would wait for ever.
@@ -122,18 +122,19 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const isAhead = open.size > 0
     open.add(response)
     response.once('close', onAnswered)
-    if (!isAhead && turn.passedMs < turnMsMax && !waiting.has(address)) {
+    if (!isAhead && turn.passedMs < turnMsMax && !waiting.hasFirst(address)) {
       listener(request, response)
       return
     }
     connection.waiting.add(response)
-    waiting.add(address, () => {
+    const start = (): void => {
       connection.waiting.delete(response)
       // Its connection may be gone by then.
       if (!open.has(response)) return
       listener(request, response)
       for (const act of connection.later.splice(0)) act()
-    })
+    }
+    waiting.add({ address, socket, isAhead, start })
   }
   return { listener: onRequest, answerOf }
 }

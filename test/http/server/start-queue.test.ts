@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { StartQueue } from '../../../src/http/server/start-queue.ts'
 
@@ -7,13 +8,18 @@ function openQueue(tookMs: number) {
   const queue = new StartQueue(() => nowMs)
   const begun: string[] = []
   const begins = new Set<() => void>()
-  const add = (address: string, ...names: readonly string[]): void => {
-    for (const name of names) {
-      queue.add(address, () => {
+  const sockets = new Map<string, Socket>()
+  /** All of them of one connection, the first one with none before it. */
+  const add = (address: string, connection: string, ...names: readonly string[]): void => {
+    const socket = sockets.get(connection) ?? new Socket()
+    sockets.set(connection, socket)
+    for (const [index, name] of names.entries()) {
+      const start = (): void => {
         begun.push(name)
         nowMs += tookMs
         for (const told of begins) told()
-      })
+      }
+      queue.add({ address, socket, isAhead: index > 0, start })
     }
   }
   /** Resolves when so many are begun. */
@@ -41,26 +47,30 @@ async function turnsOf({ begun }: Pick<ReturnType<typeof openQueue>, 'begun'>, c
   return counts
 }
 
-void t.test('requests of one address are begun in the order of their coming', async (t: Test) => {
+void t.test('requests of one connection are begun in the order of their coming', async (t: Test) => {
   const { add, begun, until } = openQueue(0)
-  const names = Array.from({ length: 40 }, (_, index) => `a${index}`)
-  add('a', ...names)
-  await until(40)
+  const names = Array.from({ length: 200 }, (_, index) => `a${index}`)
+  add('a', 'one', ...names)
+  await until(200)
   t.strictSame(begun, names)
 })
 
-void t.test('one of each address is begun after the other', async (t: Test) => {
-  const { add, begun, until } = openQueue(0)
-  add('a', 'a0', 'a1', 'a2', 'a3')
-  add('b', 'b0', 'b1')
-  add('c', 'c0')
-  await until(7)
-  t.strictSame(begun, ['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3'])
-})
+void t.test(
+  'one of each address is begun after the other, and of an address one of each connection',
+  async (t: Test) => {
+    const { add, begun, until } = openQueue(0)
+    add('a', 'one', 'a0', 'a1', 'a2')
+    add('a', 'two', 'A0')
+    add('b', 'three', 'b0', 'b1')
+    add('c', 'four', 'c0')
+    await until(7)
+    t.strictSame(begun, ['a0', 'b0', 'c0', 'A0', 'b1', 'a1', 'a2'])
+  },
+)
 
-void t.test('what takes long leaves the rest of its turn to others, and comes late to nobody', async (t: Test) => {
+void t.test('what takes long leaves the rest of its turn to others', async (t: Test) => {
   const queue = openQueue(6)
-  queue.add('a', ...Array.from({ length: 30 }, (_, index) => `a${index}`))
+  queue.add('a', 'one', ...Array.from({ length: 30 }, (_, index) => `a${index}`))
   const counts = await turnsOf(queue, 30)
   t.ok(
     counts.every((count) => count <= 2),
@@ -68,14 +78,16 @@ void t.test('what takes long leaves the rest of its turn to others, and comes la
   )
 })
 
-void t.test('an address has requests that wait until the last of them is begun', async (t: Test) => {
+void t.test('what was sent ahead holds up no other connection of its address', async (t: Test) => {
   const { add, queue, until } = openQueue(0)
-  t.notOk(queue.has('a'))
-  add('a', 'a0', 'a1')
-  add('b', 'b0')
-  t.ok(queue.has('a'))
-  t.notOk(queue.has('c'))
-  await until(3)
-  t.notOk(queue.has('a'))
-  t.notOk(queue.has('b'))
+  t.notOk(queue.hasFirst('a'))
+  add('a', 'one', 'a0', 'a1', 'a2')
+  add('b', 'two', 'b0')
+  t.ok(queue.hasFirst('a'))
+  t.notOk(queue.hasFirst('c'))
+  await until(1)
+  t.notOk(queue.hasFirst('a'), 'what is left of it was sent ahead')
+  t.ok(queue.hasFirst('b'))
+  await until(4)
+  t.notOk(queue.hasFirst('b'))
 })
