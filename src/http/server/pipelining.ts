@@ -122,7 +122,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const isAhead = open.size > 0
     open.add(response)
     response.once('close', onAnswered)
-    if (!isAhead && turn.passedMs < turnMsMax && !waiting.hasFirst(address)) {
+    if (!isAhead && !waiting.hasFirst(address) && turn.passedMs < turnMsMax) {
       listener(request, response)
       return
     }

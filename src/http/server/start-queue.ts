@@ -9,80 +9,115 @@ export interface WaitingRequest {
   readonly start: () => void
 }
 
-/** Requests of one address that wait. */
-interface Line {
-  /** By connection in the order of their coming; the connection whose turn is next stands first. */
-  readonly requests: Map<Socket, WaitingRequest[]>
-  /** How many of them were not sent ahead. */
-  firstCount: number
+/** Connections that take turns in having a request begun. */
+interface Turns {
+  readonly lines: Lines
+  /** Requests that are begun before connections, and what is under way, have their turn. */
+  readonly atOnce: number
+  scheduledCount: number
 }
 
-/** Requests that are begun before connections, and what is under way, have their turn, if they take no longer than this. */
-const startsAtOnce = 64
+/** What those may take that are begun in one turn of the event loop, by their beginning. */
 const startsMsMax = 10
+/** A connection has one that was not sent ahead, and Node would begin all of them in one turn. */
+const firstsAtOnce = 64
+const aheadAtOnce = 4
 
 /**
  * Begins requests that wait, a few in a turn of the event loop: one of each address after the other, and of an address one of each
  * connection, so that nobody's are begun late because another one has many.
  */
 export class StartQueue {
-  /** The address whose turn is next stands first, and one without requests is not there. */
-  readonly #lines = new Map<string, Line>()
-  readonly #turn: TurnTime
-  #waitingCount = 0
-  #scheduledCount = 0
+  /** What waits of each connection, in the order of its coming. */
+  readonly #requests = new Map<Socket, WaitingRequest[]>()
+  readonly #firsts: Turns = { lines: new Lines(), atOnce: firstsAtOnce, scheduledCount: 0 }
+  readonly #ahead: Turns = { lines: new Lines(), atOnce: aheadAtOnce, scheduledCount: 0 }
+  readonly #time: TurnTime
 
   /** @param now milliseconds of a clock that only goes on. */
   constructor(now: () => number) {
-    this.#turn = new TurnTime(now)
+    this.#time = new TurnTime(now)
   }
 
   /** Whether requests of an address wait that were not sent ahead: others of it would overtake them. */
   hasFirst(address: string): boolean {
-    return this.#waitingCount > 0 && (this.#lines.get(address)?.firstCount ?? 0) > 0
+    return this.#firsts.lines.has(address)
   }
 
   add(request: WaitingRequest): void {
-    const { address, socket, isAhead } = request
-    const line = this.#lines.get(address) ?? { requests: new Map(), firstCount: 0 }
-    this.#lines.set(address, line)
-    const before = line.requests.get(socket)
-    if (before === undefined) line.requests.set(socket, [request])
-    else before.push(request)
-    if (!isAhead) line.firstCount += 1
-    this.#waitingCount += 1
-    this.#schedule()
+    const before = this.#requests.get(request.socket)
+    if (before !== undefined) {
+      before.push(request)
+      return
+    }
+    this.#requests.set(request.socket, [request])
+    this.#line(request)
+  }
+
+  /** Has the connection of its next request wait for its turn. */
+  #line({ address, socket, isAhead }: WaitingRequest): void {
+    const turns = isAhead ? this.#ahead : this.#firsts
+    turns.lines.add(address, socket)
+    this.#schedule(turns)
   }
 
   /** Each of the calls has a turn of its own, so that what a request goes on with is done before the next one begins. */
-  #schedule(): void {
-    const count = Math.min(startsAtOnce, this.#waitingCount)
-    for (; this.#scheduledCount < count; this.#scheduledCount += 1) setImmediate(this.#startNext)
+  #schedule(turns: Turns): void {
+    const count = Math.min(turns.atOnce, turns.lines.size)
+    for (; turns.scheduledCount < count; turns.scheduledCount += 1) setImmediate(this.#startNext, turns)
   }
 
-  readonly #startNext = (): void => {
-    this.#scheduledCount -= 1
-    const request = this.#turn.passedMs < startsMsMax ? this.#take() : undefined
-    this.#schedule()
+  readonly #startNext = (turns: Turns): void => {
+    turns.scheduledCount -= 1
+    const request = this.#time.passedMs < startsMsMax ? this.#take(turns) : undefined
+    this.#schedule(turns)
     request?.start()
   }
 
-  #take(): WaitingRequest | undefined {
-    const [address, line] = takeFirst(this.#lines) ?? []
-    if (address === undefined || line === undefined) return undefined
-    const [socket, requests] = takeFirst(line.requests) ?? []
+  #take({ lines }: Turns): WaitingRequest | undefined {
+    const socket = lines.take()
+    const requests = socket === undefined ? undefined : this.#requests.get(socket)
     const request = requests?.shift()
-    if (socket !== undefined && requests !== undefined && requests.length > 0) line.requests.set(socket, requests)
-    if (line.requests.size > 0) this.#lines.set(address, line)
-    this.#waitingCount -= 1
-    if (request?.isAhead === false) line.firstCount -= 1
+    if (request === undefined) return undefined
+    const next = requests?.at(0)
+    if (next === undefined) this.#requests.delete(request.socket)
+    else this.#line(next)
     return request
   }
 }
 
-/** What is set again stands behind all others. */
-function takeFirst<Key, Value>(map: Map<Key, Value>): readonly [Key, Value] | undefined {
-  const [first] = map
-  if (first !== undefined) map.delete(first[0])
-  return first
+/** Connections of several addresses: the address whose turn is next stands first, and of it the connection whose turn is next. */
+class Lines {
+  readonly #byAddress = new Map<string, Set<Socket>>()
+  #size = 0
+
+  /** How many connections wait. */
+  get size(): number {
+    return this.#size
+  }
+
+  has(address: string): boolean {
+    return this.#byAddress.has(address)
+  }
+
+  add(address: string, socket: Socket): void {
+    const sockets = this.#byAddress.get(address)
+    if (sockets === undefined) this.#byAddress.set(address, new Set([socket]))
+    else sockets.add(socket)
+    this.#size += 1
+  }
+
+  take(): Socket | undefined {
+    const [first] = this.#byAddress
+    if (first === undefined) return undefined
+    const [address, sockets] = first
+    const [socket] = sockets
+    this.#byAddress.delete(address)
+    if (socket === undefined) return undefined
+    sockets.delete(socket)
+    this.#size -= 1
+    // Behind all others.
+    if (sockets.size > 0) this.#byAddress.set(address, sockets)
+    return socket
+  }
 }

@@ -64,7 +64,7 @@ void t.test(
     add('b', 'three', 'b0', 'b1')
     add('c', 'four', 'c0')
     await until(7)
-    t.strictSame(begun, ['a0', 'b0', 'c0', 'A0', 'b1', 'a1', 'a2'])
+    t.strictSame(begun, ['a0', 'b0', 'c0', 'A0', 'a1', 'b1', 'a2'])
   },
 )
 
@@ -76,6 +76,17 @@ void t.test('what takes long leaves the rest of its turn to others', async (t: T
     counts.every((count) => count <= 2),
     `${counts}`,
   )
+})
+
+void t.test('few are begun in a turn that were sent ahead, and more that were not', async (t: Test) => {
+  const ahead = openQueue(0)
+  ahead.add('a', 'one', ...Array.from({ length: 30 }, (_, index) => `a${index}`))
+  const aheadCounts = await turnsOf(ahead, 30)
+  t.ok(Math.max(...aheadCounts) <= 5, `${aheadCounts}`)
+  const firsts = openQueue(0)
+  for (let index = 0; index < 30; index += 1) firsts.add('a', `connection ${index}`, `a${index}`)
+  const firstCounts = await turnsOf(firsts, 30)
+  t.ok(Math.max(...firstCounts) > 5, `${firstCounts}`)
 })
 
 void t.test('what was sent ahead holds up no other connection of its address', async (t: Test) => {
