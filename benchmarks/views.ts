@@ -355,7 +355,6 @@ async function addNode({ url, headers }: ServiceProcess, { name, sql, engine, po
   return JSON.parse(text) as MadeView // As documented of a node.
 }
 
-/** Resolves when the job is done, to within a poll: its lines of progress come seldom. */
 /** A line comes whenever the job has changed: nobody asks, which would take time from it. */
 async function untilEnded(service: ServiceProcess, id: string): Promise<void> {
   const lines = (await createServiceClient(service).call('GET', `/v0/jobs/${id}?progress=true`)).trim().split('\n')

@@ -80,9 +80,9 @@ export class PopulateRun {
       await pinning.untilLinked(this.#order)
       this.#job.signal.throwIfAborted()
       if (this.#job.checkpoint === null) this.#refuseGone()
+      await pinning.sweep()
       // Only this class saves one.
-      const saved = this.#job.checkpoint as PopulateCheckpoint | null
-      const [checkpoint] = await Promise.all([saved ?? this.#begin(), pinning.sweep()])
+      const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {

@@ -101,8 +101,7 @@ export class PopulateService implements Populates {
     // What is being deleted would be pinned with the rest.
     const branches = populatedBranches(view)
     const read = [...branches.map(({ sourceId }) => sourceId), ...(compared === undefined ? [] : [view.targetId])]
-    const [unfinished] = await Promise.all([store.rowDeletes.unfinished(read), dropPopulateTables(store, pinId)])
-    if (unfinished.length > 0) {
+    if ((await store.rowDeletes.unfinished(read)).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
     // What waited has been stored meanwhile, or was not taken.
@@ -111,6 +110,7 @@ export class PopulateService implements Populates {
     const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
+      await dropPopulateTables(store, pinId)
       for (const [index, { sourceId }] of branches.entries()) {
         await store.pins.make(branchTables(pinId, index).pin, sourceId)
       }
