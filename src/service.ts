@@ -268,7 +268,7 @@ async function openViews(options: Options, { ingest, dataSources, jobs, now, ...
 function viewHolds(ingest: Ingest): Holds {
   return {
     isHeld: (id) => ingest.isHeld(id),
-    withHold: (held, change) => ingest.withHold(held, change, { keepsBlocks: true }),
+    withHold: (held, change, keepsRows = false) => ingest.withHold(held, change, { keepsBlocks: true, keepsRows }),
     withStill: (held, look) => ingest.withStill(held, look),
   }
 }

@@ -281,14 +281,14 @@ class OpenIngest implements Ingest {
   async withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    { onHeld, keepsBlocks = false }: HoldOptions = {},
+    { onHeld, keepsBlocks = false, keepsRows = false }: HoldOptions = {},
   ): Promise<Result> {
     this.#refuseWhenClosing()
     const ids = dataSources.map(({ id }) => id)
     const changeAlone = (): Promise<Result> => {
       // Behind the answers to the events that waited for their rows to be stored, which the same turn brings.
       if (onHeld !== undefined) setImmediate(onHeld)
-      const removing = (): Promise<Result> => this.#whileRemoving(ids, change)
+      const removing = (): Promise<Result> => (keepsRows ? change() : this.#whileRemoving(ids, change))
       return this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, removing)
     }
     return await this.#events.withHold(dataSources, changeAlone, keepsBlocks)

@@ -387,4 +387,6 @@ export interface HoldOptions {
    * on being kept blocks for. Absent is false.
    */
   readonly keepsBlocks?: boolean
+  /** Whether the change leaves all rows where they are, so that the note of the parts holds. Absent is false. */
+  readonly keepsRows?: boolean
 }

@@ -165,7 +165,12 @@ export interface RemadeTarget extends TargetRequest {
 /** What keeps replaces away while a view is made. */
 export interface Holds {
   isHeld(id: DataSourceId): boolean
-  withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result>
+  /** @param keepsRows whether the change leaves all rows where they are; absent is false. */
+  withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    keepsRows?: boolean,
+  ): Promise<Result>
   /** For what only looks at one moment. */
   withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result>
 }

@@ -452,3 +452,18 @@ async function untilTaken<Result>(work: () => Promise<Result>): Promise<Result> 
     }
   }
 }
+
+t.test('a change that leaves all rows where they are is told to nobody who looks for lost ones', async (t) => {
+  const removing: (readonly string[])[] = []
+  const whileRemoving = <Result>(ids: readonly string[], change: () => Promise<Result>): Promise<Result> => {
+    removing.push(ids)
+    return change()
+  }
+  const store = new FakeStore({ isOpen: true })
+  const ingest = await openTestIngest({ store, dataSources: [source], whileRemoving })
+  t.teardown(() => ingest.close())
+  t.equal(await ingest.withHold([source], async () => 'kept', { keepsRows: true }), 'kept')
+  t.same(removing, [])
+  t.equal(await ingest.withHold([source], async () => 'removed'), 'removed')
+  t.same(removing, [[source.id]])
+})

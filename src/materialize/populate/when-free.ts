@@ -16,6 +16,8 @@ export interface HeldChange {
   readonly signal: AbortSignal
   /** Whether it only looks; absent for not. */
   readonly isLook?: boolean
+  /** Whether it leaves all rows where they are; absent for not. */
+  readonly keepsRows?: boolean
 }
 
 /** When tables are looked at again that are being replaced, or imported into: at first, and later. */
@@ -24,7 +26,7 @@ const longestLookMs = 60_000
 
 /** Each try costs those a moment who send rows, so there are few. @throws what `change` does, and the reason of the signal. */
 export async function whenFree(
-  { holds, held, refuseGone, restartsMax, signal, isLook = false }: HeldChange,
+  { holds, held, refuseGone, restartsMax, signal, isLook = false, keepsRows = false }: HeldChange,
   change: () => Promise<void>,
 ): Promise<void> {
   let restarts = 0
@@ -33,7 +35,7 @@ export async function whenFree(
     refuseGone()
     try {
       if (isLook) await holds.withStill(await held(), change)
-      else await holds.withHold(await held(), change)
+      else await holds.withHold(await held(), change, keepsRows)
       return
     } catch (thrown) {
       if (isStopped(thrown)) restarts += 1

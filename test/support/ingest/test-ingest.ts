@@ -48,16 +48,14 @@ export interface TestIngestDeps {
   readonly logger?: Logger
   readonly now?: () => number
   readonly views?: IngestViews
+  readonly whileRemoving?: <Result>(ids: readonly string[], change: () => Promise<Result>) => Promise<Result>
 }
 
 /** The way in over a log in memory, not started; whoever opens it closes it. */
 export async function openTestIngest(deps: TestIngestDeps, given: Partial<IngestOptions> = {}): Promise<Ingest> {
-  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now, views } = deps
+  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now, ...others } = deps
   const catalog = { find: (id: string) => dataSources.find((source) => source.id === id) }
-  return await openIngest(
-    { ...testOptions, ...given },
-    { store, catalog, logger, now, files, ...(views === undefined ? {} : { views }) },
-  )
+  return await openIngest({ ...testOptions, ...given }, { store, catalog, logger, now, files, ...others })
 }
 
 /** A request as the routes make it of a plain body. */
