@@ -1,3 +1,5 @@
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+
 /**
  * Pins: the parts that a table has at one moment, kept as they are in a table of their own. They share their files with it, so they
  * cost no copy; nothing merges them and nothing expires them, whatever becomes of the table. Every verb raises `StoreError`.
@@ -7,10 +9,18 @@ export interface Pins {
   make(pin: string, of: string): Promise<void>
   /** The same in a table of the same engine, so that FINAL reads both alike. */
   makeAlike(pin: string, of: string): Promise<void>
+  /** How many rows a query gives that reads some of a pin; null where it fails, or takes longer than a look may. */
+  countRows(query: CheckedQuery): Promise<number | null>
+  /** Drops what `make` has made, if it is there. */
+  drop(pin: string): Promise<void>
   /** An empty table of the columns and keys of another one, which keeps each row as it comes; its parts can be attached to the other. */
   makePlain(table: string, like: string): Promise<void>
-  /** The parts of a pin that have rows, in an order that stays: by partition, and in the order of the table. */
-  parts(pin: string): Promise<readonly PinnedPart[]>
+  /**
+   * The parts of a pin that have rows, in an order that stays: by partition, and in the order of the table.
+   *
+   * @param read names that a query has, whose columns alone count as bytes; null counts all.
+   */
+  parts(pin: string, read: readonly string[] | null): Promise<readonly PinnedPart[]>
 }
 
 export interface PinnedPart {

@@ -1,5 +1,7 @@
 /** How an adapter of the store runs statements of the service. Nothing above `store` sees it: there, each is a verb. */
 export interface Statements {
+  /** See `Store.definitionVersion`. */
+  readonly definitionVersion: number
   /**
    * Runs one statement that returns no rows (DDL, truncate, …) on the control sessions, or on those for what computes. Raises
    * `StoreError`, of kind `late` behind a limit of time: a table that is made after all is dropped then.
@@ -17,6 +19,8 @@ export interface CommandNature {
   readonly computes?: boolean
   /** Whether it goes through rows of tables, and takes as long as that does; absent is not. */
   readonly isLong?: boolean
+  /** Whether it makes, changes or drops a pin alone, on which nothing depends: `definitionVersion` stays. Absent is not. */
+  readonly isAside?: boolean
 }
 
 export type RowsNature = Pick<CommandNature, 'isLong'>

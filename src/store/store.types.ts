@@ -18,7 +18,7 @@ import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts
  * `schema` and `sql` make; whole statements come from `query` alone (`Reads`).
  */
 export interface Store extends Reads, Appends, Copies, LocalFiles {
-  /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
+  /** Another number after every statement that may have made, changed or dropped a table other than a pin, or a view; from 0 at the start. */
   readonly definitionVersion: number
   readonly tables: Tables
   readonly partitions: Partitions
@@ -271,6 +271,8 @@ export interface AppendRequest {
   readonly from?: string
   /** A query whose rows are taken instead of parts: it gives the columns of the layout by their names. */
   readonly query?: CheckedQuery
+  /** Threads that compute `query`; absent is one. */
+  readonly queryThreads?: number
   /** A condition over the columns of `from`; absent takes all of its rows. */
   readonly fromRows?: PartExpression
   /**
@@ -326,6 +328,8 @@ export interface FillRequest extends QueryCopyRequest {
   readonly rowCount: number
   /** See `AppendRequest`: for the same block the query must give the same rows. */
   readonly blockId: string
+  /** Threads that compute the query; with several its rows come in any order. */
+  readonly threads: number
 }
 
 export interface ParquetSource {

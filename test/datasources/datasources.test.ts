@@ -400,7 +400,7 @@ t.test('a start takes back an alter that died halfway, at whichever step', async
       let done = 0
       const command = async (sql: string) => void (done++ < steps && (await store.command(sql)))
       const { copy, exchange, sync } = store
-      const tables = new TableStatements({ command, rows: store.rows.bind(store) })
+      const tables = new TableStatements({ definitionVersion: 0, command, rows: store.rows.bind(store) })
       const stopping = { tables, copy, exchange, sync }
       await alterTables(stopping, before, pending)
       // Indexes may stand in another order.

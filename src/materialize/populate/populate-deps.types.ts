@@ -63,5 +63,7 @@ export interface Pinning {
   /** Resolves when the catalog has heard of the view, or is not to. */
   readonly untilLinked: (plan: Pick<PinnedPlan, 'pinId'>) => Promise<void>
   /** Drops what no job goes on with. Raises `StoreError`. */
-  readonly sweep: () => Promise<unknown>
+  readonly sweep: () => Promise<void>
+  /** Drops all that was made for a pin. Raises `StoreError`. */
+  readonly letGo: (pinId: string) => Promise<void>
 }

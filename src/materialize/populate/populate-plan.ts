@@ -9,7 +9,7 @@ import { createResourceHex } from '../../shared/ids.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import { tablesBehind } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
-import type { TableGraph } from '../../store/tables.types.ts'
+import type { TableGraph, TableState } from '../../store/tables.types.ts'
 import type { PopulatedView, PopulatePlan, PopulateReads } from './populate.types.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { populatedBranches } from './populated-view.ts'
@@ -39,15 +39,16 @@ export async function planPopulate(
   const target = deps.made ?? findSource(view.targetId, deps.catalog)
   for (const one of sources) refuseSource(one)
   const seconds = Math.floor(deps.now() / 1_000)
-  const read = { request, seconds, deps }
-  const conditions = await conditionsOn(sources, read)
+  const conditions = await conditionsOn(sources, { request, seconds, deps })
   const { graph } = deps
   if (request.truncates) refuseTruncate(target, view, graph)
   const filled = [...tablesBehind(graph, view.targetId)]
-  const [reads, warnings] = await Promise.all([
-    readsOfAll(sources, conditions, read),
-    request.truncates ? [] : warningsOf(target, deps.store),
+  const [states, counts] = await Promise.all([
+    deps.store.tables.list([...sources, target].map(({ id }) => id)),
+    countsOfAll(sources, conditions, deps.store),
   ])
+  const reads = readsOfAll(sources, { states, counts, request })
+  const warnings = request.truncates ? [] : warningsOf(target, states)
   const sourceName = source.name
   return { view, source, sourceName, target, request, seconds, reads, warnings, filled, pinId: createResourceHex() }
 }
@@ -89,16 +90,16 @@ function refuseTruncate({ id, name }: DataSource, view: PopulatedView, { views }
   }
 }
 
-interface AskedReads {
+interface AskedConditions {
   readonly request: PopulateRequest
   readonly seconds: number
-  readonly deps: Pick<PlanDeps, 'checkCondition' | 'store'>
+  readonly deps: Pick<PlanDeps, 'checkCondition'>
 }
 
 /** The condition as that of each source; nulls where all rows are meant, or a part of them. @throws POPULATE_INVALID (400) */
 export async function conditionsOn(
   sources: readonly DataSource[],
-  { request, seconds, deps }: Pick<AskedReads, 'request' | 'seconds'> & { deps: Pick<PlanDeps, 'checkCondition'> },
+  { request, seconds, deps }: AskedConditions,
 ): Promise<readonly (CheckedExpression | null)[]> {
   const { condition, subset } = request
   const conditions: (CheckedExpression | null)[] = []
@@ -109,51 +110,32 @@ export async function conditionsOn(
   return conditions
 }
 
-async function readsOfAll(
+interface ReadCounts {
+  readonly partitionCount: number
+  /** Null for all rows of the source, or a part of them. */
+  readonly matchingRows: number | null
+}
+
+/** One source after the other, as each may be read for it. */
+async function countsOfAll(
   sources: readonly DataSource[],
   conditions: readonly (CheckedExpression | null)[],
-  { request, deps: { store } }: AskedReads,
-): Promise<PopulateReads> {
-  const states = await store.tables.list(sources.map(({ id }) => id))
-  const total = sources.reduce((rows, { id }) => rows + (states.get(id)?.rowCount ?? 0), 0)
-  const step = stepOf(request, total)
-  let all: PopulateReads = { rowCount: 0, byteCount: 0, partitionCount: 0 }
-  for (const [index, { id }] of sources.entries()) {
-    const condition = conditions[index] ?? null
-    const { rowCount: kept = 0, byteCount: keptBytes = 0 } = states.get(id) ?? {}
-    const reads = { step, condition, store, kept: { rowCount: kept, byteCount: keptBytes } }
-    const { rowCount, byteCount, partitionCount } = await readsOf(id, reads)
-    all = {
-      rowCount: all.rowCount + rowCount,
-      byteCount: all.byteCount === null || byteCount === null ? null : all.byteCount + byteCount,
-      partitionCount: all.partitionCount + partitionCount,
-    }
-  }
-  return all
+  store: PlanDeps['store'],
+): Promise<readonly ReadCounts[]> {
+  const counts: ReadCounts[] = []
+  for (const [index, { id }] of sources.entries()) counts.push(await countsOf(id, conditions[index] ?? null, store))
+  return counts
 }
 
-interface ReadRows {
-  /** Takes one row of so many; 1 takes all. */
-  readonly step: number
-  readonly condition: CheckedExpression | null
-  readonly store: PlanDeps['store']
-  /** What the table has. */
-  readonly kept: { readonly rowCount: number; readonly byteCount: number }
-}
-
-async function readsOf(table: string, { step, condition, store, kept }: ReadRows): Promise<PopulateReads> {
-  if (condition === null) {
-    const partitionCount = (await store.partitions.list(table)).length
-    return {
-      rowCount: Math.ceil(kept.rowCount / step),
-      byteCount: step === 1 ? kept.byteCount : null,
-      partitionCount,
-    }
-  }
+async function countsOf(
+  table: string,
+  condition: CheckedExpression | null,
+  store: PlanDeps['store'],
+): Promise<ReadCounts> {
+  if (condition === null) return { partitionCount: (await store.partitions.list(table)).length, matchingRows: null }
   try {
     const matching = await store.partitions.matching(table, condition)
-    const rowCount = await store.tables.countRows(table, condition)
-    return { rowCount, byteCount: null, partitionCount: matching.length }
+    return { partitionCount: matching.length, matchingRows: await store.tables.countRows(table, condition) }
   } catch (thrown) {
     // It is right for no row at all, and fails on one that is there.
     const invalid = (reason: string): ApiError => errors.POPULATE_INVALID({ reason, cause: thrown })
@@ -161,8 +143,32 @@ async function readsOf(table: string, { step, condition, store, kept }: ReadRows
   }
 }
 
-async function warningsOf({ id, name }: DataSource, store: PlanDeps['store']): Promise<readonly string[]> {
-  const { rowCount = 0 } = (await store.tables.list([id])).get(id) ?? {}
+interface ReadStates {
+  /** What the tables have. */
+  readonly states: ReadonlyMap<string, TableState>
+  /** Of each source. */
+  readonly counts: readonly ReadCounts[]
+  readonly request: PopulateRequest
+}
+
+function readsOfAll(sources: readonly DataSource[], { states, counts, request }: ReadStates): PopulateReads {
+  const kept = sources.map(({ id }) => states.get(id) ?? { rowCount: 0, byteCount: 0 })
+  const step = stepOf(request, sum(kept.map(({ rowCount }) => rowCount)))
+  const rowCounts = kept.map(({ rowCount }, index) => counts[index]?.matchingRows ?? Math.ceil(rowCount / step))
+  const isWhole = step === 1 && counts.every(({ matchingRows }) => matchingRows === null)
+  return {
+    rowCount: sum(rowCounts),
+    byteCount: isWhole ? sum(kept.map(({ byteCount }) => byteCount)) : null,
+    partitionCount: sum(counts.map(({ partitionCount }) => partitionCount)),
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+function warningsOf({ id, name }: DataSource, states: ReadStates['states']): readonly string[] {
+  const { rowCount = 0 } = states.get(id) ?? {}
   if (rowCount === 0) return []
   return [
     `Data Source "${name}" has rows already, to which those of the populate are added: rows that its Materialized View has made before are there twice then. Use truncate=true to put new rows in their place.`,

@@ -22,16 +22,18 @@ export interface ChunkFill {
   readonly columns: readonly string[]
   /** By which the engine takes the chunk once. */
   readonly blockId: string
+  /** That compute it: with several its rows come in any order. */
+  readonly threads: number
 }
 
 /** Fills a table with what a view gives of a chunk, as one block. Raises `StoreError`. @throws SQL_INVALID (400) */
 export async function fillChunk(
   store: Pick<Store, 'fill'>,
   { pieces, rowCount }: Chunk,
-  { view, graph, pin, condition, table, columns, blockId }: ChunkFill,
+  { view, graph, pin, condition, ...into }: ChunkFill,
 ): Promise<void> {
   const query = chunkQuery(view, new Set(graph.tables.keys()), { pin, pieces, condition })
-  await store.fill({ table, columns, query, rowCount, blockId })
+  await store.fill({ ...into, query, rowCount })
 }
 
 /** A view fills the columns that its target has by the same names. */
@@ -43,10 +45,12 @@ export function filledColumns(
 }
 
 /**
+ * What a view gives of some rows.
+ *
  * @param tables all that the query may read.
  * @throws SQL_INVALID (400) when the query cannot be read.
  */
-function chunkQuery(
+export function chunkQuery(
   { select, sourceId }: Pick<PopulatedView, 'select' | 'sourceId'>,
   tables: ReadonlySet<string>,
   { pin, ...rows }: ChunkRows & { readonly pin: string },
@@ -66,6 +70,29 @@ export function mayGroupByKey(
 ): boolean {
   const first = keyNames(engine, 'sorting_key').all.find((name) => columns.some((column) => column.name === name))
   return first !== undefined && tokenize(select).some(({ name }) => name === first)
+}
+
+/** The names in a query, among them those of all columns that it reads; null where it may read others too. */
+export function readNames(select: CheckedQuery): readonly string[] | null {
+  const tokens = tokenize(select)
+  const keyAt = (index: number): string | undefined => tokens[index]?.key
+  const readsOthers = tokens.some(({ key }, index) => {
+    if (key === 'COLUMNS') return true
+    // No operand follows, so it multiplies nothing. What `count` has in its brackets is no column.
+    const isCounted = keyAt(index - 2) === 'COUNT' && keyAt(index - 1) === '(' && keyAt(index + 1) === ')'
+    return key === '*' && !isCounted && /^(?:undefined|FROM|EXCEPT|REPLACE|APPLY|[,)])$/.test(`${keyAt(index + 1)}`)
+  })
+  if (readsOthers) return null
+  return [...new Set(tokens.flatMap(({ kind, name }) => (kind === 'word' || kind === 'quotedName' ? name : [])))]
+}
+
+/** What may give something else of the same rows in another order. */
+const orderedKey =
+  /^(?:ANY|ARGM|BLOCKNUMBER|DELTASUM|FIRST_|GROUPARRAY|GROUPCONCAT|LAST_|LIMIT|NEIGHBOR|NONNEGATIVE|OVER|ROWNUMBER|RUNNING)/
+
+/** Whether a query may give something else of the same rows where they come in another order. */
+export function dependsOnOrder(select: CheckedQuery): boolean {
+  return tokenize(select).some(({ key }) => orderedKey.test(key))
 }
 
 /** Whether a query groups rows, at any depth: then what it holds of a chunk are groups, and not the rows. */

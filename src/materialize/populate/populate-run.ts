@@ -7,7 +7,6 @@
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { assert } from '../../shared/assert.ts'
-import { mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
@@ -15,17 +14,11 @@ import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
+import { type ChunkManner, chunksAtOnce, mannerOf } from './populate-manner.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { fillChunk, filledColumns, groupsRows, mayGroupByKey } from './populate-query.ts'
-import {
-  branchTables,
-  dropPopulateTables,
-  hasMirrors,
-  missedRows,
-  type PopulateTables,
-  populateTables,
-} from './populate-tables.ts'
+import { type ChunkFill, fillChunk, filledColumns, readNames } from './populate-query.ts'
+import { branchTables, hasMirrors, missedRows, type PopulateTables, populateTables } from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 import { type HeldChange, whenFree } from './when-free.ts'
 
@@ -40,11 +33,6 @@ export interface RunDeps extends PopulatesDeps {
   readonly endRepair: (job: WorkingJob, checkpoint: PopulateCheckpoint) => Promise<void>
 }
 
-/** The same of their bytes before compression: all of them are in memory together, but where they are grouped. */
-const chunkBytesMax = 64 * mebibyte
-const groupedBytesMax = 128 * mebibyte
-/** INSERTs that run beside each other; each has one thread, so that its rows keep their order. */
-const chunksAtOnce = 2
 /** How often the checkpoint is written, at most. */
 const checkpointMs = 1_000
 /** Ends of the engine that one pin outlives. */
@@ -105,29 +93,34 @@ export class PopulateRun {
   async #begin(): Promise<PopulateCheckpoint> {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
-    const pinned = isPinned ? {} : await this.#pinWhenFree()
-    const pins = this.#pins
-    const [found, parts, graph] = await Promise.all([
-      store.tables.list([...pins, this.#tables.staging]),
-      this.#parts(),
-      this.#graph(),
-    ])
-    if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
+    const pinned = isPinned ? await this.#refuseLost() : await this.#pinWhenFree()
+    const [parts, graph] = await Promise.all([this.#parts(true), this.#graph()])
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
-    const isGrouped = this.#branches.every(({ select }) => groupsRows(select))
-    const limits = {
-      rowsMax: this.#options.populateChunkRowsMax,
-      bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
-      step: stepOf(request, rowCount),
-      isByKey: isGrouped && this.#mayGroupByKey() && !this.#isOrdered(graph),
-    }
+    const [manner] = await Promise.all([this.#mannerOf(parts, graph), store.sync()])
+    const limits = { ...manner, step: stepOf(request, rowCount), isEven: true }
     const total = cutAll(parts, limits).length
-    const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
+    const stagingUuid = request.truncates ? (graph.tables.get(this.#tables.staging)?.uuid ?? '') : null
     const checkpoint = { ...limits, total, done: 0, stagingUuid, ...pinned }
-    await store.sync()
     await this.#job.saveCheckpoint(checkpoint)
     this.#deps.logger.info({ view: view.id, rowCount, chunks: total }, 'A Materialized View is about to be populated.')
     return checkpoint
+  }
+
+  async #mannerOf(parts: readonly (readonly PinnedPart[])[], graph: TableGraph): Promise<ChunkManner> {
+    const { catalog, store } = this.#deps
+    const branches = this.#branches.map((view, index) => {
+      const { pin } = branchTables(this.#order.pinId, index)
+      return { view, source: catalog.find(view.sourceId), pin, parts: parts[index] ?? [] }
+    })
+    const { populateChunkRowsMax: rowsMax } = this.#options
+    return await mannerOf(branches, { store, graph, isOrdered: this.#isOrdered(graph), rowsMax })
+  }
+
+  /** A pin that was made before the job may be gone. */
+  async #refuseLost(): Promise<PinMoment> {
+    const found = await this.#deps.store.tables.list(this.#pins)
+    if (!this.#pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
+    return {}
   }
 
   /** Gives what the checkpoint says of the moment. */
@@ -136,10 +129,10 @@ export class PopulateRun {
     const { id, targetId } = this.#order.view
     let pinned: PinMoment = {}
     const isLook = this.#order.repair?.isDry === true
-    await whenFree({ ...this.#heldChange, restartsMax, isLook }, async () => {
+    await whenFree({ ...this.#heldChange, restartsMax, isLook, keepsRows: true }, async () => {
       const pinnedAt = now()
+      const { uuid = '' } = (await store.views.graph()).tables.get(targetId) ?? {}
       await pinning.pin(this.#order)
-      const { uuid = '' } = (await store.tables.list([targetId])).get(targetId) ?? {}
       pinned = { pinnedAt, targetUuid: uuid, lack: links.lackOf(id) }
       this.#job.tell({ isPinned: true })
     })
@@ -153,10 +146,10 @@ export class PopulateRun {
   }
 
   async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
-    const chunks = cutAll(await this.#parts(), limits)
+    const chunks = cutAll(await this.#parts(limits.isEven === true), limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await this.#graph()
-    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph) }
+    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph, limits.threads) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
@@ -175,7 +168,8 @@ export class PopulateRun {
         }
       }
     }
-    await Promise.all(Array.from({ length: filling.into.atOnce }, work))
+    const atOnce = this.#isOrdered(graph) ? 1 : chunksAtOnce / filling.into.threads
+    await Promise.all(Array.from({ length: atOnce }, work))
     await this.#endFill(progress, failure)
     await this.#save({ ...limits, done: progress.done, total })
   }
@@ -238,14 +232,14 @@ export class PopulateRun {
     })
   }
 
-  #into(graph: TableGraph): Filling['into'] {
+  #into(graph: TableGraph, threads = 1): Filling['into'] {
     const { view, request } = this.#order
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
     return {
       table: request.truncates ? this.#tables.staging : view.targetId,
       columns: filledColumns(view, target),
-      atOnce: this.#isOrdered(graph) ? 1 : chunksAtOnce,
+      threads,
     }
   }
 
@@ -271,8 +265,14 @@ export class PopulateRun {
   }
 
   /** One for each SELECT, looked at once, as a pin stays what it is. */
-  #parts(): Promise<readonly (readonly PinnedPart[])[]> {
-    this.#pinnedParts ??= Promise.all(this.#pins.map((pin) => this.#deps.store.pins.parts(pin)))
+  #parts(isByRead: boolean): Promise<readonly (readonly PinnedPart[])[]> {
+    const { pins } = this.#deps.store
+    this.#pinnedParts ??= Promise.all(
+      this.#branches.map(({ select }, index) => {
+        const { pin } = branchTables(this.#order.pinId, index)
+        return pins.parts(pin, isByRead ? readNames(select) : null)
+      }),
+    )
     return this.#pinnedParts
   }
 
@@ -280,13 +280,6 @@ export class PopulateRun {
   #graph(): Promise<TableGraph> {
     this.#pinnedGraph ??= this.#deps.store.views.graph()
     return this.#pinnedGraph
-  }
-
-  #mayGroupByKey(): boolean {
-    return this.#branches.every(({ select, sourceId }) => {
-      const source = this.#deps.catalog.find(sourceId)
-      return source !== undefined && mayGroupByKey(select, source)
-    })
   }
 
   #isOrdered({ tables }: TableGraph): boolean {
@@ -313,7 +306,7 @@ export class PopulateRun {
   /** What fails here is done by the next populate, or at a start. */
   async #letGo(): Promise<void> {
     try {
-      await dropPopulateTables(this.#deps.store, this.#order.pinId)
+      await this.#deps.pinning.letGo(this.#order.pinId)
     } catch (err) {
       this.#deps.logger.error(
         { err, jobId: this.#job.id },
@@ -356,7 +349,7 @@ interface Filling {
   readonly graph: TableGraph
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
-  readonly into: { readonly table: string; readonly columns: readonly string[]; readonly atOnce: number }
+  readonly into: Pick<ChunkFill, 'columns' | 'table' | 'threads'>
 }
 
 /** Saves now and then, one after the other. */

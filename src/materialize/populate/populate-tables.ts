@@ -47,10 +47,53 @@ export function isMirror(view: string): boolean {
   return /^p_[0-9a-f]{32}(?:_b\d+)?_view$/.test(view)
 }
 
+/**
+ * The tables of populates that may be in the engine. Those that were made by now are known, so that a populate need not look for what
+ * others have left: a look costs more than to make one.
+ */
+export class PinnedTables {
+  readonly #store: Pick<Store, 'pins' | 'tables' | 'views'>
+  /** By the id of the pin: the pins that were made under it, or null where other tables may be. */
+  readonly #made = new Map<string, readonly string[] | null>()
+
+  constructor(store: Pick<Store, 'pins' | 'tables' | 'views'>) {
+    this.#store = store
+  }
+
+  /** These pins are about to be made, or null for all tables of populates; none of them is there then. Raises `StoreError`. */
+  async begin(pinId: string, pins: readonly string[] | null): Promise<void> {
+    await this.drop(pinId)
+    this.#made.set(pinId, pins)
+  }
+
+  /** Raises `StoreError`, and then the tables are known still. */
+  async drop(pinId: string): Promise<void> {
+    const pins = this.#made.get(pinId)
+    if (pins === undefined) return
+    if (pins === null) await dropAll(this.#store, pinId)
+    else for (const pin of pins) await this.#store.pins.drop(pin)
+    this.#made.delete(pinId)
+  }
+
+  /** Drops those of pins that are not kept. Raises `StoreError`. */
+  async sweep(isKept: (pinId: string) => boolean): Promise<void> {
+    for (const pinId of [...this.#made.keys()]) if (!isKept(pinId)) await this.drop(pinId)
+  }
+
+  /** Learns what an earlier start has left, drops what is not kept of it, and gives the ids of that. Raises `StoreError`. */
+  async mend(isKept: (pinId: string) => boolean): Promise<readonly string[]> {
+    const names = [...(await this.#store.tables.list()).keys()]
+    const left = [...new Set(names.flatMap((name) => ownName.exec(name)?.[1] ?? []))]
+    for (const pinId of left) this.#made.set(pinId, null)
+    await this.sweep(isKept)
+    return left.filter((pinId) => !this.#made.has(pinId))
+  }
+}
+
 const ownName = /^p_([0-9a-f]{32})(?:_target|_view|_found|_arrived|_fresh|_b\d+|_b\d+_view)?$/
 
-/** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */
-export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
+/** The view first, as what is inserted for it would fail without its table. */
+async function dropAll(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
   const { mirror, ...tables } = populateTables(pinId)
   const others = Array.from({ length: branchesMax - 1 }, (_, index) => branchTables(pinId, index + 1))
   const views = [...others.map((branch) => branch.mirror), mirror]
@@ -59,10 +102,4 @@ export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>,
   const found = await store.tables.list([...views, ...pins])
   for (const view of views) if (found.has(view)) await store.views.drop(view)
   for (const table of pins) if (found.has(table)) await store.tables.drop(table)
-}
-
-/** Ids of the pins of which something is there. Raises `StoreError`. */
-export async function leftPins(store: Pick<Store, 'tables'>): Promise<readonly string[]> {
-  const names = [...(await store.tables.list()).keys()]
-  return [...new Set(names.flatMap((name) => ownName.exec(name)?.[1] ?? []))]
 }

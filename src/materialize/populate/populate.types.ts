@@ -165,6 +165,10 @@ export interface PopulateCheckpoint {
   /** See `ChunkLimits`. */
   readonly step: number
   readonly isByKey?: boolean
+  /** Absent in those of earlier releases, which counted the bytes of all columns too. */
+  readonly isEven?: boolean
+  /** That compute one chunk; absent is one. */
+  readonly threads?: number
   readonly total: number
   /** So many of the first chunks are filled, and outlive a power cut. */
   readonly done: number

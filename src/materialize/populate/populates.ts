@@ -20,7 +20,7 @@ import type { PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { PopulateRun, type RunDeps, type RunOptions } from './populate-run.ts'
-import { branchTables, dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+import { branchTables, PinnedTables, populateTables } from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 
 export interface PopulatesOptions extends RunOptions {
@@ -34,6 +34,7 @@ export class PopulateService implements Populates {
   /** For whoever has the jobs, to be registered. */
   readonly jobKinds: readonly JobKind[]
   readonly #deps: PopulatesDeps
+  readonly #tables: PinnedTables
   /** Pins of which no job knows yet, with the tables that are to be filled. */
   readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
   /** Pins whose views the catalog is about to hear of, and when it has or has not. */
@@ -41,6 +42,7 @@ export class PopulateService implements Populates {
 
   constructor(options: PopulatesOptions, deps: PopulatesDeps) {
     this.#deps = deps
+    this.#tables = new PinnedTables(deps.store)
     const pinning = {
       pin: async (plan: PinnedPlan): Promise<void> => {
         await this.pin(plan)
@@ -49,7 +51,8 @@ export class PopulateService implements Populates {
       },
       heldFor: (plan: PinnedPlan) => this.heldFor(plan),
       untilLinked: async ({ pinId }: Pick<PinnedPlan, 'pinId'>) => this.#linking.get(pinId),
-      sweep: () => this.#sweep(),
+      sweep: () => this.#tables.sweep(this.#isKept),
+      letGo: (pinId: string) => this.#tables.drop(pinId),
     }
     const endRepair: RunDeps['endRepair'] = (job, checkpoint) =>
       new RepairEnd(job, { ...deps, pinning }).run(checkpoint)
@@ -98,19 +101,16 @@ export class PopulateService implements Populates {
   async pin(plan: PinnedPlan): Promise<void> {
     const { store } = this.#deps
     const { view, pinId, request, compared } = plan
-    // What is being deleted would be pinned with the rest.
     const branches = populatedBranches(view)
-    const read = [...branches.map(({ sourceId }) => sourceId), ...(compared === undefined ? [] : [view.targetId])]
-    if ((await store.rowDeletes.unfinished(read)).length > 0) {
-      throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
-    }
+    await this.#refuseDeleted(plan)
     // What waited has been stored meanwhile, or was not taken.
     this.refuseParked(plan)
     this.#refuseBeside(plan)
     const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
-      await dropPopulateTables(store, pinId)
+      const pins = branches.map((_, index) => branchTables(pinId, index).pin)
+      await this.#tables.begin(pinId, compared === undefined && !request.truncates ? pins : null)
       for (const [index, { sourceId }] of branches.entries()) {
         await store.pins.make(branchTables(pinId, index).pin, sourceId)
       }
@@ -124,6 +124,14 @@ export class PopulateService implements Populates {
       await this.unpin(plan)
       throw thrown
     }
+  }
+
+  /** What is being deleted would be pinned with the rest. @throws DATASOURCE_BUSY (409) */
+  async #refuseDeleted({ view, compared, sourceName }: PinnedPlan): Promise<void> {
+    const sources = populatedBranches(view).map(({ sourceId }) => sourceId)
+    const read = compared === undefined ? sources : [...sources, view.targetId]
+    if ((await this.#deps.store.rowDeletes.unfinished(read)).length === 0) return
+    throw errors.DATASOURCE_BUSY({ name: sourceName, what: 'changed' })
   }
 
   /** What a populate adds meanwhile would be in no table of a repair. @throws DATASOURCE_BUSY (409) */
@@ -154,7 +162,7 @@ export class PopulateService implements Populates {
 
   async unpin({ pinId }: Pick<PopulatePlan, 'pinId'>): Promise<void> {
     try {
-      await dropPopulateTables(this.#deps.store, pinId)
+      await this.#tables.drop(pinId)
     } catch (err) {
       this.#deps.logger.error(
         { err, pinId },
@@ -235,20 +243,13 @@ export class PopulateService implements Populates {
   }
 
   async mend(): Promise<void> {
-    const dropped = await this.#sweep()
+    const dropped = await this.#tables.mend(this.#isKept)
     if (dropped.length > 0) this.#deps.logger.info({ pins: dropped }, 'Rows that a populate left behind are let go.')
   }
 
-  /** Drops what no job goes on with, such as that of one that was cancelled while it waited. */
-  async #sweep(): Promise<readonly string[]> {
-    const { store } = this.#deps
-    const left = await leftPins(store)
-    // Looked at behind the tables: whatever was made until then is known by now.
-    const kept = new Set([...this.#made.keys(), ...this.#unended(['waiting', 'working']).map(({ pinId }) => pinId)])
-    const gone = left.filter((pinId) => !kept.has(pinId))
-    for (const pinId of gone) await dropPopulateTables(store, pinId)
-    return gone
-  }
+  /** Whether a job goes on with it, or is about to. The others are of such as were cancelled while they waited. */
+  readonly #isKept = (pinId: string): boolean =>
+    this.#made.has(pinId) || this.#unended(['waiting', 'working']).some((details) => details.pinId === pinId)
 
   #unended(statuses: readonly Job['status'][]): readonly PopulateDetails[] {
     // `add` has made them, and the run keeps these fields.

@@ -10,7 +10,7 @@ import { isTooCostly, StoreError } from '../../store/store-error.ts'
 import type { Holds } from '../materialize.types.ts'
 import type { PinnedPlan, Populates } from '../populate/populate.types.ts'
 import { cutChunks } from '../populate/populate-chunks.ts'
-import { fillChunk, filledColumns } from '../populate/populate-query.ts'
+import { fillChunk, filledColumns, readNames } from '../populate/populate-query.ts'
 import { populateTables } from '../populate/populate-tables.ts'
 import { populatedView } from '../populate/populated-view.ts'
 import { type Comparability, type ComparedView, comparability } from './comparability.ts'
@@ -111,10 +111,10 @@ export class VerifyService implements Verifies {
     const graph = await store.views.graph()
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: view.targetId })
-    const limits = { rowsMax: this.#options.populateChunkRowsMax, bytesMax: chunkBytesMax, step: 1 }
-    const into = { table: staging, columns: filledColumns(view, target) }
+    const limits = { rowsMax: this.#options.populateChunkRowsMax, bytesMax: chunkBytesMax, step: 1, isEven: true }
+    const into = { table: staging, columns: filledColumns(view, target), threads: 1 }
     const runId = randomUUID()
-    for (const [index, chunk] of cutChunks(await store.pins.parts(pin), limits).entries()) {
+    for (const [index, chunk] of cutChunks(await store.pins.parts(pin, readNames(view.select)), limits).entries()) {
       timeLeft()
       await fillChunk(store, chunk, { view, graph, pin, condition: null, blockId: `${runId}-${index}`, ...into })
     }

@@ -5,7 +5,7 @@
  *   (`computing-statements.ts`).
  * - Whatever is no mere change of rows may change a definition: the files of definitions are looked after
  *   (`definition-files.ts`), and `definitionVersion` is another one afterwards, also where the statement failed, as it may have
- *   done its work before.
+ *   done its work before; but not where the table is a pin, on which nothing depends.
  * - What does no more when it is repeated is, once, where the engine ends meanwhile; all else is refused with a `StoreError` of
  *   kind `stopped`.
  */
@@ -30,8 +30,9 @@ interface OwnStatementsDeps {
   readonly logger: Logger
 }
 
-/** Whatever is no mere change of rows. */
-const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
+/** Whatever is no mere change of rows, of which whole parts are one too. */
+const definitionStatement =
+  /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM|ALTER\s+TABLE\s+\S+\s+(?:ATTACH|DROP|MOVE|REPLACE)\s+PARTITION\b)/i
 /** Statements that do no more when they are repeated. */
 const repeatableStatement = /^\s*(?:DROP\s+\w+\s+IF\s+EXISTS|CREATE\s+[\w ]+?\s+IF\s+NOT\s+EXISTS)\b/i
 const definitionTimeMaxMsDefault = 10_000
@@ -62,7 +63,7 @@ export class OwnStatements implements Statements {
     this.#definitionVersion += 1
   }
 
-  async command(sql: string, { computes = false, isLong = false }: CommandNature = {}): Promise<void> {
+  async command(sql: string, { computes = false, isLong = false, isAside = false }: CommandNature = {}): Promise<void> {
     if (this.#computing.takes(sql)) return
     const mayRepeat = repeatableStatement.test(sql)
     if (computes) {
@@ -74,7 +75,9 @@ export class OwnStatements implements Statements {
     const { control, workers } = this.#deps.engine
     const pool = isLong ? workers : control
     const run = (): Promise<string> => pool.use((session) => session.run(sql))
-    await this.#change(sql, () => (mayRepeat ? repeated(run) : run()))
+    const change = (): Promise<string> => (mayRepeat ? repeated(run) : run())
+    if (isAside) await this.#during(sql, change)
+    else await this.#change(sql, change)
   }
 
   async rows<Row>(sql: string, { isLong = false }: RowsNature = {}): Promise<readonly Row[]> {
@@ -87,15 +90,17 @@ export class OwnStatements implements Statements {
   }
 
   async #change(sql: string, run: () => Promise<unknown>): Promise<void> {
-    if (!definitionStatement.test(sql)) {
-      await run()
-      return
-    }
     try {
-      await this.#deps.definitions.during(sql, { run, drop: (table) => this.#drop(table) })
+      await this.#during(sql, run)
     } finally {
-      this.#definitionVersion += 1
+      if (definitionStatement.test(sql)) this.#definitionVersion += 1
     }
+  }
+
+  async #during(sql: string, run: () => Promise<unknown>): Promise<void> {
+    if (definitionStatement.test(sql)) {
+      await this.#deps.definitions.during(sql, { run, drop: (table) => this.#drop(table) })
+    } else await run()
   }
 
   async #drop(table: string): Promise<void> {

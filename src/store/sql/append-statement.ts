@@ -7,6 +7,7 @@ import { qualified } from './qualified.ts'
 import {
   appendRowsMax,
   appendSettings,
+  fillSettings,
   type InsertLimits,
   limitSettings,
   parquetSettings,
@@ -45,19 +46,12 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${qualified(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), ...(request.query === undefined ? {} : querySettings), ...(isNative ? nativeSettings : {}), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), ...querySettings(request), ...(isNative ? nativeSettings : {}), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
 }
 
-/**
- * A query goes through its rows in pieces of a common size, which become one block at its end: so what it holds is what it gives. It reads
- * as one that recomputes a view does. Conditions on the part and the number of a row choose what is read by themselves; looked at before
- * the other columns they cost a fifth more.
- */
-const querySettings: Settings = {
-  max_block_size: 65_536,
-  union_default_mode: 'DISTINCT',
-  optimize_move_to_prewhere: 0,
+function querySettings({ query, queryThreads = 1 }: AppendRequest): Settings {
+  return query === undefined ? {} : { ...fillSettings, max_threads: queryThreads }
 }
 
 /** Else the columns of the file are taken for those of the table. */

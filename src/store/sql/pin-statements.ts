@@ -1,11 +1,14 @@
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { assert } from '../../shared/assert.ts'
+import { mebibyte } from '../../shared/bytes.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import type { PinnedPart, Pins } from '../pins.types.ts'
-import type { Statements } from '../statements.types.ts'
+import type { CommandNature, Statements } from '../statements.types.ts'
+import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { qualified } from './qualified.ts'
-import { type Settings, settingsText } from './statement-settings.ts'
+import { fillSettings, limitSettings, type Settings, settingsText } from './statement-settings.ts'
 
 /**
  * What holds back every merge, as the selector finds no parts that are small enough: `SYSTEM STOP MERGES` would be forgotten with the
@@ -30,9 +33,13 @@ export class PinStatements implements Pins {
 
   async make(pin: string, of: string): Promise<void> {
     assert(pin !== of, 'a pin is a table of its own')
-    await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(pin)}`)
-    await this.#createPlain(pin, of, mergeless)
+    const [keys] = await Promise.all([this.#keysOf(of, mergeless), this.drop(pin)])
+    await this.#createPlain(pin, of, keys, { isAside: true })
     await this.#attachAll(pin, of)
+  }
+
+  async drop(pin: string): Promise<void> {
+    await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(pin)}`, { isAside: true })
   }
 
   async makeAlike(pin: string, of: string): Promise<void> {
@@ -46,24 +53,51 @@ export class PinStatements implements Pins {
   async makePlain(table: string, like: string): Promise<void> {
     await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
     // The engine takes a part that was merged for one that has no two rows of a key, which a plain table leaves in it.
-    await this.#createPlain(table, like, { ...mergeless, ...manyParts, non_replicated_deduplication_window: 10_000 })
+    const settings = { ...mergeless, ...manyParts, non_replicated_deduplication_window: 10_000 }
+    await this.#createPlain(table, like, await this.#keysOf(like, settings))
   }
 
-  async parts(pin: string): Promise<readonly PinnedPart[]> {
-    return await this.#statements.rows<PinnedPart>(
-      `SELECT name, partition_id AS partition, rows AS rowCount, data_uncompressed_bytes AS byteCount FROM system.parts
-       WHERE active AND rows > 0 AND database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(pin)}
-       ORDER BY partition_id, min_block_number`,
+  async parts(pin: string, read: readonly string[] | null): Promise<readonly PinnedPart[]> {
+    const where = `active AND rows > 0 AND database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(pin)}`
+    if (read === null) {
+      return await this.#statements.rows<PinnedPart>(
+        `SELECT name, partition_id AS partition, rows AS rowCount, data_uncompressed_bytes AS byteCount
+         FROM system.parts WHERE ${where} ORDER BY partition_id, min_block_number`,
+      )
+    }
+    // A column of Nested has the name before its point.
+    const isRead = `has([${read.map(quoteString).join(', ')}]::Array(String), splitByChar('.', column)[1])`
+    const rows = await this.#statements.rows<PinnedPart & PartColumns>(
+      `SELECT name, any(partition_id) AS partition, any(rows) AS rowCount, any(data_uncompressed_bytes) AS byteCount,
+         sum(column_data_uncompressed_bytes) AS known, sumIf(column_data_uncompressed_bytes, ${isRead}) AS read
+       FROM system.parts_columns WHERE ${where} GROUP BY name ORDER BY partition, any(min_block_number)`,
     )
+    const shareOfAll = shareOf(rows) ?? 1
+    return rows.map(({ known, read: readBytes, byteCount, ...part }) => {
+      const share = shareOf([{ known, read: readBytes }]) ?? shareOfAll
+      return { ...part, byteCount: Math.ceil(byteCount * share) }
+    })
+  }
+
+  async countRows(query: CheckedQuery): Promise<number | null> {
+    try {
+      const sql = `SELECT count() AS rowCount FROM (${query}) SETTINGS ${settingsText(lookSettings)}`
+      const [found] = await this.#statements.rows<Pick<PinnedPart, 'rowCount'>>(sql, { isLong: true })
+      return found?.rowCount ?? null
+    } catch (thrown) {
+      // What the engine says of the query it says again of whoever fills with it.
+      if (thrown instanceof StoreError && thrown.kind === 'engine') return null
+      throw thrown
+    }
   }
 
   /**
    * The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
    * its own a table takes no TTL from the other.
    */
-  async #createPlain(table: string, like: string, merges: Settings): Promise<void> {
-    const keys = await this.#keysOf(like, merges)
-    await this.#statements.command(`CREATE TABLE ${qualified(table)} AS ${qualified(like)} ENGINE = MergeTree ${keys}`)
+  async #createPlain(table: string, like: string, keys: string, nature: CommandNature = {}): Promise<void> {
+    const sql = `CREATE TABLE ${qualified(table)} AS ${qualified(like)} ENGINE = MergeTree ${keys}`
+    await this.#statements.command(sql, nature)
   }
 
   async #attachAll(into: string, from: string): Promise<void> {
@@ -93,6 +127,26 @@ export class PinStatements implements Pins {
     }
     return `${clauses.join(' ')} SETTINGS ${settingsText(settings)}`
   }
+}
+
+/** Bytes before compression; none where a part has all columns in one file, of which the engine does not tell them. */
+interface PartColumns {
+  /** Of all columns. */
+  readonly known: number
+  /** Of those that are read. */
+  readonly read: number
+}
+
+function shareOf(parts: readonly PartColumns[]): number | null {
+  const known = parts.reduce((bytes, part) => bytes + part.known, 0)
+  return known === 0 ? null : parts.reduce((bytes, part) => bytes + part.read, 0) / known
+}
+
+/** A look that takes longer is no help. It reads as a fill does. */
+const lookSettings: Settings = {
+  ...fillSettings,
+  ...limitSettings({ timeMaxMs: 1_000, memoryBytesMax: 256 * mebibyte }),
+  max_threads: 1,
 }
 
 interface TableKeys {

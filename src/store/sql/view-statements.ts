@@ -15,15 +15,32 @@ interface TableRow {
   readonly dependents: readonly string[]
 }
 
+/** Read again whenever a definition may have changed. */
+interface KnownGraph {
+  /** `Store.definitionVersion` for which it holds. */
+  readonly version: number
+  readonly graph: TableGraph
+}
+
 /** `Views` by statements that every adapter of the store can run. */
 export class ViewStatements implements Views {
   readonly #statements: Statements
+  #known: KnownGraph | null = null
 
   constructor(statements: Statements) {
     this.#statements = statements
   }
 
   async graph(): Promise<TableGraph> {
+    // Taken before the engine is asked: a change meanwhile makes the answer old.
+    const version = this.#statements.definitionVersion
+    if (this.#known?.version === version) return this.#known.graph
+    const graph = await this.#readGraph()
+    this.#known = { version, graph }
+    return graph
+  }
+
+  async #readGraph(): Promise<TableGraph> {
     const [rows, columns] = await Promise.all([
       this.#statements.rows<TableRow>(
         `SELECT name, toString(uuid) AS uuid, engine, partition_key AS partitionKey, as_select AS select,

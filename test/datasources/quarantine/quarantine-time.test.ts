@@ -42,7 +42,8 @@ function dyingStore(steps: number): AlteredTables {
     done += 1
     await work()
   }
-  const statements = { command: (sql: string) => step(() => store.command(sql)), rows: store.rows.bind(store) }
+  const command = (sql: string): Promise<void> => step(() => store.command(sql))
+  const statements = { definitionVersion: 0, command, rows: store.rows.bind(store) }
   return {
     tables: new TableStatements(statements),
     copy: (request: Parameters<Store['copy']>[0]) => step(() => store.copy(request)),

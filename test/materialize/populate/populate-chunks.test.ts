@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Chunk, cutChunks } from '../../../src/materialize/populate/populate-chunks.ts'
+import { type Chunk, type ChunkLimits, cutChunks, sampleOf } from '../../../src/materialize/populate/populate-chunks.ts'
 import type { PinnedPart } from '../../../src/store/pins.types.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -42,6 +42,7 @@ t.test('chunks have every row once, or every n-th, within the limits and partiti
       bytesMax: 1 + random.below(2_000_000),
       step: random.below(2) === 0 ? 1 : 2 + random.below(40),
       isByKey: random.below(2) === 0,
+      isEven: random.below(2) === 0,
     }
     const chunks = cutChunks(parts, limits)
     const total = parts.reduce((rows, { rowCount }) => rows + rowCount, 0)
@@ -91,5 +92,31 @@ t.test('chunks by key take the same share of each large part, and small parts be
       [['p_2', undefined, undefined]],
     ],
   )
+  t.end()
+})
+
+t.test('where it is asked for, pieces of a part are alike, and as few as the limits let', (t) => {
+  const part = { name: 'p', partition: 'all', rowCount: 6_000_000, byteCount: 48_000_000 }
+  const sizes = (limits: Pick<ChunkLimits, 'isEven' | 'rowsMax'>): readonly number[] =>
+    cutChunks([part], { ...limits, bytesMax: 64_000_000, step: 1 }).map(({ rowCount }) => rowCount)
+  t.same(sizes({ rowsMax: 2_000_000 }), [1_998_848, 1_998_848, 1_998_848, 3_456], 'as a populate of an earlier release')
+  t.same(sizes({ rowsMax: 2_000_000, isEven: true }), [1_507_328, 1_507_328, 1_507_328, 1_478_016])
+  t.same(sizes({ rowsMax: 2_007_040, isEven: true }), [2_007_040, 2_007_040, 1_985_920])
+  t.end()
+})
+
+t.test('a sample has granules from all over the parts, none twice, and none of few rows', (t) => {
+  const parts = [100_000, 3, 50_000].map((rowCount, index) => {
+    return { name: `p_${index}`, partition: 'all', rowCount, byteCount: rowCount }
+  })
+  const { pieces, rowCount } = sampleOf(parts)
+  t.equal(rowCount, 16 * 8_192)
+  t.equal(new Set(pieces.map(({ part, range }) => `${part} ${range?.from}`)).size, 16)
+  for (const { part, range } of pieces) {
+    const of = parts.find(({ name }) => name === part)?.rowCount ?? 0
+    t.ok(range !== null && range.to - range.from === 8_192 && range.to <= of)
+  }
+  t.same(new Set(pieces.map(({ part }) => part)), new Set(['p_0', 'p_2']))
+  t.same(sampleOf(parts.slice(1)), { pieces: [], rowCount: 0 })
   t.end()
 })

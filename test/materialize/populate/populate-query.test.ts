@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
-import { mayGroupByKey } from '../../../src/materialize/populate/populate-query.ts'
+import { dependsOnOrder, mayGroupByKey, readNames } from '../../../src/materialize/populate/populate-query.ts'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 
 /** As far as it is looked at. */
@@ -19,4 +19,46 @@ t.test('chunks are cut by the sorting key only where a query reads its first col
   t.equal(mayGroupByKey(byHour, sortedBy('toDate(ts), user')), true, 'in an expression')
   t.equal(mayGroupByKey(byUser, sortedBy('cityHash64(path)')), false)
   t.equal(mayGroupByKey(byUser, sortedBy('')), false, 'nothing is sorted')
+})
+
+t.test('the names of a query have all columns that it reads, or it may read any', (t) => {
+  const names = (sql: string) => readNames(sql as CheckedQuery)
+  t.same(names("SELECT n * 2 AS twice, count(*) FROM ws.t WHERE `a b` = 'v'"), [
+    ...['SELECT', 'n', 'AS', 'twice', 'count', 'FROM', 'ws', 't', 'WHERE', 'a b'],
+  ])
+  const others = [
+    '*',
+    't.*',
+    'n, *',
+    'DISTINCT ON (n) *',
+    '* EXCEPT (n)',
+    '* REPLACE (1 AS n)',
+    "COLUMNS('n')",
+    'uniq(*)',
+  ]
+  for (const list of others) t.equal(names(`SELECT ${list} FROM ws.t`), null, list)
+  t.equal(names('SELECT n FROM ws.t WHERE (n, m) IN (SELECT * FROM ws.u)'), null)
+  t.end()
+})
+
+t.test('what depends on the order of its rows is known', (t) => {
+  const depends = (sql: string) => dependsOnOrder(sql as CheckedQuery)
+  for (const sql of [
+    byHour,
+    byUser,
+    'SELECT uniqState(n), quantile(0.9)(n), maxIf(n, a = 1), toDate(`any`) FROM ws.t',
+  ]) {
+    t.notOk(depends(sql), sql)
+  }
+  const functions = [
+    'groupArray(n)',
+    'anyLast(n)',
+    'argMaxState(n, m)',
+    'first_value(n)',
+    'groupArrayIf(n, 1)',
+    'deltaSum(n)',
+  ]
+  for (const call of functions) t.ok(depends(`SELECT ${call} FROM ws.t GROUP BY a`), call)
+  t.ok(depends('SELECT a FROM ws.t GROUP BY a LIMIT 3'))
+  t.end()
 })

@@ -1,6 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import { OwnStatements } from '../../../src/store/embedded/own-statements.ts'
+import type { CommandNature } from '../../../src/store/statements.types.ts'
 import { StoreError, stoppedError } from '../../../src/store/store-error.ts'
 import { HeldSessions } from '../../support/store/held-sessions.ts'
 import { silentLogger } from '../../support/store/test-store.ts'
@@ -49,10 +50,10 @@ t.test('short statements, long ones, and those that compute have sessions of the
 
 t.test('the number of the definitions is another one after whatever may change one, failed or not', async (t) => {
   const { statements, control, changes } = createStatements()
-  const run = async (sql: string, failure?: StoreError): Promise<number> => {
+  const run = async (sql: string, failure?: StoreError, nature: CommandNature = {}): Promise<number> => {
     const before = statements.definitionVersion
     const index = control.statements.length
-    const ended = caught(statements.command(sql))
+    const ended = caught(statements.command(sql, nature))
     const statement = await control.statement(index)
     if (failure === undefined) statement.end()
     else statement.fail(failure)
@@ -68,9 +69,14 @@ t.test('the number of the definitions is another one after whatever may change o
     t.equal(await run(sql), 1, sql)
   t.equal(await run('RENAME TABLE a TO b', new StoreError({ kind: 'engine', message: 'x', clickhouseCode: 60 })), 1)
   t.equal(changes.length, 5)
-  for (const sql of ['INSERT INTO a SELECT 1', 'TRUNCATE TABLE a', 'OPTIMIZE TABLE a', 'SYSTEM SYNC FILE CACHE'])
+  for (const sql of [
+    ...['INSERT INTO a SELECT 1', 'TRUNCATE TABLE a', 'OPTIMIZE TABLE a', 'SYSTEM SYNC FILE CACHE'],
+    'ALTER TABLE `w`.`a` ATTACH PARTITION ALL FROM `w`.`b`',
+  ])
     t.equal(await run(sql), 0, sql)
   t.equal(changes.length, 5)
+  t.equal(await run('CREATE TABLE p AS a', undefined, { isAside: true }), 0, 'a pin')
+  t.equal(changes.length, 6, 'whose file is looked after')
   const before = statements.definitionVersion
   statements.onRestart()
   t.equal(statements.definitionVersion, before + 1, 'the engine ended in the middle of anything')

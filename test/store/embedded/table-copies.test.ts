@@ -13,6 +13,7 @@ function createCopies() {
   const readers = new HeldSessions()
   const control = new HeldSessions(2)
   const statements = {
+    definitionVersion: 0,
     command: async (sql: string): Promise<void> => {
       await control.pool.use((session) => session.run(sql))
     },

@@ -9,8 +9,15 @@ export function faultyStore(store: OpenedStore, pattern: RegExp, fault: Error): 
     if (pattern.test(sql)) throw fault
     await store.command(sql)
   }
+  const statements: Statements = {
+    get definitionVersion() {
+      return store.definitionVersion
+    },
+    command,
+    rows: (sql) => store.rows(sql),
+  }
   return {
-    ...storeVerbs({ command, rows: (sql) => store.rows(sql) }, store),
+    ...storeVerbs(statements, store),
     get definitionVersion() {
       return store.definitionVersion
     },
