@@ -105,7 +105,11 @@ export class OwnStatements implements Statements {
 
   async #drop(table: string): Promise<void> {
     const sql = `DROP TABLE IF EXISTS ${qualified(table)}`
-    await repeated(() => this.#deps.engine.control.use((session) => session.run(sql)))
+    try {
+      await repeated(() => this.#deps.engine.control.use((session) => session.run(sql)))
+    } finally {
+      this.#definitionVersion += 1
+    }
   }
 
   get #lookTime(): TimeLimit {

@@ -142,5 +142,10 @@ t.test('a table that is made too late is dropped, and other statements on it are
   t.match(await caught(statements.command('ALTER TABLE `ws_0001`.`a` DROP COLUMN b')), { kind: 'busy' })
   t.equal(control.statements.length, 0)
   statement.end()
-  t.equal((await control.statement(0)).sql, 'DROP TABLE IF EXISTS `ws_0001`.`a`')
+  const drop = await control.statement(0)
+  t.equal(drop.sql, 'DROP TABLE IF EXISTS `ws_0001`.`a`')
+  const { definitionVersion } = statements
+  drop.end()
+  await control.pool.use(async () => undefined)
+  t.equal(statements.definitionVersion, definitionVersion + 1, 'what was read meanwhile may know the table')
 })
