@@ -128,7 +128,9 @@ export class KillService {
     if (entry === null) return
     if (entry['orphanCount'] !== undefined) this.words.repairs += Number(entry['orphanCount'])
     if (entry['msg'] === 'The log is read.') this.words.entriesRead += Number(entry['entryCount'])
-    if (entry['level'] === 'error' && entry['msg'] !== engineEnded) this.words.errors.push(line.slice(0, 2_000))
+    // An engine that is killed is told, and so is each request that was under way.
+    const isOfKill = entry['msg'] === engineEnded || entry['code'] === 'ENGINE_RESTARTED'
+    if (entry['level'] === 'error' && !isOfKill) this.words.errors.push(line.slice(0, 2_000))
   }
 }
 
