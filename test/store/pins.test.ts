@@ -39,6 +39,7 @@ t.test('the bytes of the columns that are read count, where the engine tells tho
   t.ok(text >= 99_000 && text < 110_000, `${text} bytes with the lengths`)
   const nested = (await bytesOf('p_wide', ['n'])) ?? 0
   t.ok(nested >= 16_000 && nested < 26_000, `${nested} bytes of the lists of both columns`)
+  t.equal(await bytesOf('p_wide', ['n.a', 'n']), nested)
   t.equal(await bytesOf('p_wide', []), 0)
   const compact = await bytesOf('p_compact', null)
   t.equal(await bytesOf('p_compact', ['id']), compact, 'one file has all columns of such a part')

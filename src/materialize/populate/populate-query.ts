@@ -3,6 +3,7 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
+import type { Token } from '../../schema/syntax/token.types.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { type ChunkRows, chunkRowsText } from '../../store/sql/chunk-rows.ts'
 import type { Store } from '../../store/store.types.ts'
@@ -75,16 +76,24 @@ export function mayGroupByKey(
 /** The names in a query, among them those of all columns that it reads; null where it may read others too. */
 export function readNames(select: CheckedQuery): readonly string[] | null {
   const tokens = tokenize(select)
-  const keyAt = (index: number): string | undefined => tokens[index]?.key
-  const readsOthers = tokens.some(({ key }, index) => {
-    if (key === 'COLUMNS') return true
-    // No operand follows, so it multiplies nothing. What `count` has in its brackets is no column.
-    const isCounted = keyAt(index - 2) === 'COUNT' && keyAt(index - 1) === '(' && keyAt(index + 1) === ')'
-    return key === '*' && !isCounted && /^(?:undefined|FROM|EXCEPT|REPLACE|APPLY|[,)])$/.test(`${keyAt(index + 1)}`)
-  })
-  if (readsOthers) return null
-  return [...new Set(tokens.flatMap(({ kind, name }) => (kind === 'word' || kind === 'quotedName' ? name : [])))]
+  if (tokens.some(({ key }, index) => key === 'COLUMNS' || (key === '*' && !isOperator(tokens, index)))) return null
+  const names = tokens.filter(({ kind }) => kind === 'word' || kind === 'quotedName').map(({ name }) => name)
+  // In quotes one name may be that of a column of Nested, or a path.
+  return [...new Set(names.flatMap((name) => [name, name.replace(/\..*$/s, '')]))]
 }
+
+/** Whether an asterisk multiplies, or is what `count` has in its brackets; all else is taken for all columns. */
+function isOperator(tokens: readonly Token[], index: number): boolean {
+  const keyAt = (at: number): string => tokens[at]?.key ?? ''
+  const isCounted = keyAt(index - 2) === 'COUNT' && keyAt(index - 1) === '(' && keyAt(index + 1) === ')'
+  const isBetween = index > 0 && index < tokens.length - 1
+  return isCounted || (isBetween && !beforeColumns.test(keyAt(index - 1)) && !behindColumns.test(keyAt(index + 1)))
+}
+
+/** What is no operand: an asterisk behind it, or before it, multiplies nothing. */
+const beforeColumns = /^(?:SELECT|DISTINCT|ALL|[,.(])$/
+const behindColumns =
+  /^(?:FROM|EXCEPT|REPLACE|APPLY|WHERE|PREWHERE|GROUP|HAVING|ORDER|LIMIT|OFFSET|UNION|INTERSECT|QUALIFY|WINDOW|SETTINGS|FORMAT|ARRAY|LEFT|INNER|JOIN|SAMPLE|FINAL|AS|[,);])$/
 
 /** What may give something else of the same rows in another order. */
 const orderedKey =

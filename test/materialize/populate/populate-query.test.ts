@@ -37,6 +37,20 @@ t.test('the names of a query have all columns that it reads, or it may read any'
     'uniq(*)',
   ]
   for (const list of others) t.equal(names(`SELECT ${list} FROM ws.t`), null, list)
+  for (const rest of [
+    '',
+    ' WHERE n > 0',
+    ' PREWHERE n > 0',
+    ' ORDER BY n',
+    ' LIMIT 3',
+    ' GROUP BY n',
+    ' UNION ALL SELECT 1',
+  ]) {
+    t.equal(names(`FROM ws.t SELECT *${rest}`), null, rest)
+    t.equal(names(`FROM ws.t SELECT DISTINCT ON (n) *${rest}`), null, rest)
+  }
+  t.same(names('SELECT `n.s` AS a FROM t'), ['SELECT', 'n.s', 'n', 'AS', 'a', 'FROM', 't'], 'a column of Nested')
+  t.same(names('SELECT (a + 1) * -2, b[1] * c FROM t'), ['SELECT', 'a', 'b', 'c', 'FROM', 't'])
   t.equal(names('SELECT n FROM ws.t WHERE (n, m) IN (SELECT * FROM ws.u)'), null)
   t.end()
 })
