@@ -6,6 +6,8 @@ import { mayQuoteRows, withoutAllQuoted } from './quoted-rows.ts'
 const messageCharsMax = 500
 const framesCharsMax = 800
 const causesMax = 3
+/** Of each of several errors that are told as one. */
+const causesOfEachMax = 1
 const fieldsMax = 16
 
 interface LoggedError {
@@ -42,7 +44,7 @@ function loggedWithin(thrown: unknown, depth: number): unknown {
     ...logged,
     ...(errors.length === 0
       ? {}
-      : { aggregateErrors: errors.slice(0, causesMax).map((error) => loggedWithin(error, 0)) }),
+      : { aggregateErrors: errors.slice(0, causesMax).map((error) => loggedWithin(error, causesOfEachMax)) }),
     ...(cause === undefined ? {} : { cause: loggedWithin(cause, depth - 1) }),
   }
 }

@@ -19,7 +19,7 @@ export interface CommandNature {
   readonly computes?: boolean
   /** Whether it goes through rows of tables, and takes as long as that does; absent is not. */
   readonly isLong?: boolean
-  /** Whether it makes, changes or drops a pin alone, on which nothing depends: `definitionVersion` stays. Absent is not. */
+  /** Whether it makes, changes or drops nothing but a pin, on which nothing depends: `definitionVersion` stays as it is. Absent is false. */
   readonly isAside?: boolean
 }
 

@@ -197,6 +197,10 @@ t.test(
     t.match(entries()[0], { err: { clickhouseCode: 47, path: /…$/, stack: /^Error: SELECT a.*…\n +at /s } })
     logger.error({ err: new Error('first', { cause: new Error('second', { cause: 'third' }) }) }, 'Rows are lost.')
     t.match(entries()[0], { err: { message: 'first', cause: { message: 'second', cause: 'third' } } })
+    const told = new Error('told', { cause: new Error('why') })
+    logger.error({ err: new AggregateError([told, new Error('what became of it')]) }, 'Rows are lost.')
+    const aggregateErrors = [{ message: 'told', cause: { message: 'why' } }, { message: 'what became of it' }]
+    t.match(entries()[0], { err: { aggregateErrors } })
     const circular = new Error('round')
     circular.cause = circular
     for (const error of [

@@ -30,7 +30,7 @@ export interface ChunkLimits {
 const piecesMax = 200
 /** Rows that the engine reads together, as a rule. */
 const granuleRows = 8_192
-/** What is looked at of a populate before it is cut: 6 ms of a processor where rows are narrow. */
+/** How much is grouped before a populate is cut, to see how many groups there are: some 6 ms of a processor where rows are narrow. */
 const sampleGranules = 16
 
 export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): readonly Chunk[] {
@@ -50,7 +50,7 @@ export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): re
   })
 }
 
-/** Rows from all over the parts, or none where there are too few. The same of the same parts. */
+/** Some rows from all over the parts, always the same ones of the same parts; none where there are too few. */
 export function sampleOf(parts: readonly PinnedPart[]): Chunk {
   const granules = parts.flatMap(({ name, rowCount }) => {
     return Array.from({ length: Math.floor(rowCount / granuleRows) }, (_, index) => ({ name, index }))

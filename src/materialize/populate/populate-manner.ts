@@ -1,4 +1,4 @@
-// How a populate cuts its rows into chunks: as large as what the view gives of them lets it.
+// How large the chunks of a populate are, and how many are filled at once: it depends on what the view gives of their rows.
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
@@ -29,7 +29,7 @@ export interface MannerDeps {
   readonly rowsMax: number
 }
 
-/** INSERTs that run beside each other; each has one thread, so that its rows keep their order, or one has all of these. */
+/** INSERTs that run beside each other, each with one thread, so that its rows keep their order; or the threads of one INSERT at a time. */
 export const chunksAtOnce = 2
 
 /** Of what a chunk reads, before compression: all of it is in memory together, but where it is grouped. */

@@ -247,7 +247,7 @@ export class PopulateService implements Populates {
     if (dropped.length > 0) this.#deps.logger.info({ pins: dropped }, 'Rows that a populate left behind are let go.')
   }
 
-  /** Whether a job goes on with it, or is about to. The others are of such as were cancelled while they waited. */
+  /** Whether a job goes on with a pin, or is about to. Jobs that were cancelled while they waited leave pins that are not kept. */
   readonly #isKept = (pinId: string): boolean =>
     this.#made.has(pinId) || this.#unended(['waiting', 'working']).some((details) => details.pinId === pinId)
 

@@ -16,7 +16,7 @@ export interface HeldChange {
   readonly signal: AbortSignal
   /** Whether it only looks; absent for not. */
   readonly isLook?: boolean
-  /** Whether it leaves all rows where they are; absent for not. */
+  /** Whether it leaves all rows where they are; absent is false. */
   readonly keepsRows?: boolean
 }
 

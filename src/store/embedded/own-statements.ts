@@ -30,7 +30,7 @@ interface OwnStatementsDeps {
   readonly logger: Logger
 }
 
-/** Whatever is no mere change of rows, of which whole parts are one too. */
+/** Whatever is no mere change of rows. Statements that move whole partitions change rows alone. */
 const definitionStatement =
   /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM|ALTER\s+TABLE\s+\S+\s+(?:ATTACH|DROP|MOVE|REPLACE)\s+PARTITION\b)/i
 /** Statements that do no more when they are repeated. */
