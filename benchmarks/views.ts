@@ -21,7 +21,7 @@ import { workloads } from './support/workloads.ts'
  *
  * `--what beside`: a populate of `--rows` rows while `--rate` rows a second arrive: whether the aggregates are exact, the highest memory of
  * all processes of the service, and how long events take to their answer before, during and after it.
- * `--what rate`: a populate beside the engine's own INSERT … SELECT over the same rows, in turn; three kinds of views.
+ * `--what rate`: a populate beside the engine's own INSERT … SELECT over the same rows, in turn; four kinds of views.
  * `--what many`: `--views` views in one workspace, from the request to the answer, each with a target of its own.
  * `--what ingest`: an import into a data source with 20 views, beside the engine that reads the same file into a table with the same views.
  *

@@ -22,6 +22,14 @@ export const rateCases: readonly RateCase[] = [
     sums: 'toFloat64(countMerge(hits)) AS rowCount, toFloat64(sumMerge(total)) AS added',
   },
   {
+    // Groups of which each chunk has most, as it is with users where rows are sorted by time.
+    name: 'by session',
+    sql: `SELECT cityHash64(ts) % 200000 AS session, countState() AS hits, sumState(n) AS total FROM ${eventsTable} GROUP BY session`,
+    engine: { engine: 'AggregatingMergeTree', engine_sorting_key: 'session' },
+    tableColumns: 'session UInt64, hits AggregateFunction(count), total AggregateFunction(sum, UInt32)',
+    sums: 'toFloat64(countMerge(hits)) AS rowCount, toFloat64(sumMerge(total)) AS added',
+  },
+  {
     name: 'by user',
     sql: `SELECT user, countState() AS hits, sumState(n) AS total, maxSimpleState(ts) AS last FROM ${eventsTable} GROUP BY user`,
     engine: { engine: 'AggregatingMergeTree', engine_sorting_key: 'user' },
