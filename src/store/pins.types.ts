@@ -1,3 +1,5 @@
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+
 /**
  * Pins: the parts that a table has at one moment, kept as they are in a table of their own. They share their files with it, so they
  * cost no copy; nothing merges them and nothing expires them, whatever becomes of the table. Every verb raises `StoreError`.
@@ -7,13 +9,8 @@ export interface Pins {
   make(pin: string, of: string): Promise<void>
   /** The same in a table of the same engine, so that FINAL reads both alike. */
   makeAlike(pin: string, of: string): Promise<void>
-  /**
-   * What INSERTs that keep rows as they are have brought to a table behind one of its blocks, and its last block; none where its engine keeps no
-   * parts.
-   *
-   * @param behind null counts no rows.
-   */
-  inserted(table: string, behind: number | null): Promise<Inserted>
+  /** How many rows a query gives that reads some of a pin; null where it fails, or takes longer than a look may. */
+  countRows(query: CheckedQuery): Promise<number | null>
   /** Drops what `make` has made, if it is there. */
   drop(pin: string): Promise<void>
   /** An empty table of the columns and keys of another one, which keeps each row as it comes; its parts can be attached to the other. */
@@ -24,12 +21,6 @@ export interface Pins {
    * @param read names that a query has, whose columns alone count as bytes; null counts all.
    */
   parts(pin: string, read: readonly string[] | null): Promise<readonly PinnedPart[]>
-}
-
-export interface Inserted {
-  /** As they came, before merges. */
-  readonly rowCount: number
-  readonly lastBlock: number
 }
 
 export interface PinnedPart {

@@ -273,8 +273,6 @@ export interface AppendRequest {
   readonly query?: CheckedQuery
   /** Threads that compute `query`; absent is one. */
   readonly queryThreads?: number
-  /** See `FillRequest`; absent is false. */
-  readonly queryKeepsRows?: boolean
   /** A condition over the columns of `from`; absent takes all of its rows. */
   readonly fromRows?: PartExpression
   /**
@@ -332,8 +330,6 @@ export interface FillRequest extends QueryCopyRequest {
   readonly blockId: string
   /** Threads that compute the query; with several its rows come in any order. */
   readonly threads: number
-  /** Whether rows that the engine of the table may merge come as they are; it merges them later. */
-  readonly keepsRows: boolean
 }
 
 export interface ParquetSource {

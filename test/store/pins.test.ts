@@ -61,22 +61,3 @@ t.test('pins come and go, and what is known of tables and views is still known',
   await store.exchange([['t_source', 't_wide']])
   t.equal((await views.graph()).tables.get('t_wide')?.uuid, graph.tables.get('t_source')?.uuid)
 })
-
-t.test('rows that INSERTs keep as they are are counted, also behind a merge', async (t) => {
-  await store.command('CREATE TABLE ws_0001.t_filled (k UInt8, n UInt64) ENGINE = SummingMergeTree ORDER BY k')
-  t.same(await pins.inserted('t_filled', null), { rowCount: 0, lastBlock: 0 })
-  const insert = (rowCount: number, keeps = 'optimize_on_insert = 0'): Promise<void> =>
-    store.command(
-      `INSERT INTO ws_0001.t_filled SETTINGS ${keeps} SELECT intDiv(number, 2), 1 FROM numbers(${rowCount})`,
-    )
-  await insert(3)
-  const { lastBlock } = await pins.inserted('t_filled', null)
-  await insert(10)
-  await insert(20)
-  await insert(100, 'optimize_on_insert = 1')
-  await store.command('OPTIMIZE TABLE ws_0001.t_filled FINAL')
-  t.equal((await pins.inserted('t_filled', lastBlock)).rowCount, 30)
-  t.equal((await pins.inserted('t_filled', lastBlock + 1)).rowCount, 20)
-  await store.command('CREATE TABLE ws_0001.t_landing (k UInt8) ENGINE = Null')
-  t.same(await pins.inserted('t_landing', 0), { rowCount: 0, lastBlock: 0 }, 'its engine keeps none')
-})

@@ -1,6 +1,7 @@
 // How a pin is cut into chunks. The same parts are always cut in the same way, so that a chunk that is filled again after a kill has
 // the rows that it had before.
 
+import { assert } from '../../shared/assert.ts'
 import type { ChunkPiece, PinnedPart, RowRange } from '../../store/pins.types.ts'
 
 /** Rows that one INSERT fills, all of one partition. */
@@ -23,25 +24,23 @@ export interface ChunkLimits {
   readonly isByKey?: boolean
   /** Whether pieces of a part that is cut are alike, as small ones cost as much as large ones. Absent is false. */
   readonly isEven?: boolean
-  /** What chunks behind the first one may have, where it showed that they may have more. Not with `isByKey`. */
-  readonly grown?: GrownLimits
 }
-
-export type GrownLimits = Pick<ChunkLimits, 'bytesMax' | 'rowsMax'>
 
 /** Parts in one INSERT, whose names stand in its text. */
 const piecesMax = 200
 /** Rows that the engine reads together, as a rule. */
 const granuleRows = 8_192
+/** How much is grouped before a populate is cut, to see how many groups there are: some 6 ms of a processor where rows are narrow. */
+const sampleGranules = 16
 
 export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): readonly Chunk[] {
   let before = 0
   const placed = parts.map((part) => {
-    const place = { part, before, from: 0 }
+    const place = { part, before }
     before += part.rowCount
     return place
   })
-  if (limits.isByKey !== true) return cutAndGrown(placed, limits)
+  if (limits.isByKey !== true) return cutInTurn(placed, limits)
   const partitions = [...new Set(parts.map(({ partition }) => partition))]
   return partitions.flatMap((partition) => {
     const own = placed.filter(({ part }) => part.partition === partition)
@@ -51,25 +50,25 @@ export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): re
   })
 }
 
-interface PlacedPart {
-  readonly part: PinnedPart
-  /** How many rows are in the parts before it. */
-  readonly before: number
-  /** The number of its first row that is left. */
-  readonly from: number
+/** Some rows from all over the parts, always the same ones of the same parts; none where there are too few. */
+export function sampleOf(parts: readonly PinnedPart[]): Chunk {
+  const granules = parts.flatMap(({ name, rowCount }) => {
+    return Array.from({ length: Math.floor(rowCount / granuleRows) }, (_, index) => ({ name, index }))
+  })
+  if (granules.length < sampleGranules) return { pieces: [], rowCount: 0 }
+  const pieces = Array.from({ length: sampleGranules }, (_, index) => {
+    const granule = granules[Math.floor((index * granules.length) / sampleGranules)]
+    assert(granule !== undefined, 'there are as many granules as are taken')
+    const from = granule.index * granuleRows
+    return { part: granule.name, range: { from, to: from + granuleRows } }
+  })
+  return { pieces, rowCount: sampleGranules * granuleRows }
 }
 
-/** The first chunk is what it is without `grown`, as it is filled before that is known. */
-function cutAndGrown(parts: readonly PlacedPart[], { grown, ...limits }: ChunkLimits): readonly Chunk[] {
-  const chunks = cutInTurn(parts, limits)
-  const [first] = chunks
-  if (grown === undefined || first === undefined) return chunks
-  const ends = new Map(first.pieces.map(({ part, range }) => [part, range?.to ?? Number.POSITIVE_INFINITY]))
-  const left = parts.flatMap((place) => {
-    const from = ends.get(place.part.name) ?? 0
-    return from < place.part.rowCount ? { ...place, from } : []
-  })
-  return [first, ...cutInTurn(left, { ...limits, ...grown })]
+/** A part, and how many rows are in those before. */
+interface PlacedPart {
+  readonly part: PinnedPart
+  readonly before: number
 }
 
 /** One part after the other: small ones together, large ones in pieces. */
@@ -80,20 +79,17 @@ function cutInTurn(parts: readonly PlacedPart[], limits: ChunkLimits): readonly 
     if (open !== null && open.pieces.length > 0) chunks.push({ pieces: open.pieces, rowCount: open.rowCount })
     open = null
   }
-  for (const { part, before, from: first } of parts) {
+  for (const { part, before } of parts) {
     const rowsMax = chunkRows(part, limits)
-    const rowCount = part.rowCount - first
-    const byteCount = first === 0 ? part.byteCount : Math.ceil((part.byteCount / part.rowCount) * rowCount)
-    const isFitting = rowCount <= rowsMax
-    if (!isFitting || !fits(open, { ...part, rowCount, byteCount }, limits)) close()
+    const isFitting = part.rowCount <= rowsMax
+    if (!isFitting || !fits(open, part, limits)) close()
     if (isFitting) {
       open ??= newChunk(part.partition)
-      const range = first === 0 ? null : { from: first, to: part.rowCount }
-      addPiece(open, { part, range, before, step: limits.step })
-      open.byteCount += byteCount
+      addPiece(open, { part, range: null, before, step: limits.step })
+      open.byteCount += part.byteCount
     } else {
-      const rows = limits.isEven === true ? evenRows(rowCount, rowsMax) : rowsMax
-      for (let from = first; from < part.rowCount; from += rows) {
+      const rows = limits.isEven === true ? evenRows(part.rowCount, rowsMax) : rowsMax
+      for (let from = 0; from < part.rowCount; from += rows) {
         const range = { from, to: Math.min(from + rows, part.rowCount) }
         open = newChunk(part.partition)
         addPiece(open, { part, range, before, step: limits.step })

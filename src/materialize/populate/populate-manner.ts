@@ -1,20 +1,28 @@
 // How large the chunks of a populate are, and how many are filled at once: it depends on what the view gives of their rows.
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { tokenize } from '../../schema/syntax/lexer.ts'
 import { mebibyte } from '../../shared/bytes.ts'
+import type { PinnedPart } from '../../store/pins.types.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch } from './populate.types.ts'
-import type { Chunk, GrownLimits } from './populate-chunks.ts'
-import { dependsOnOrder, groupsRows, mayGroupByKey } from './populate-query.ts'
+import { sampleOf } from './populate-chunks.ts'
+import { chunkQuery, dependsOnOrder, groupsRows, mayGroupByKey } from './populate-query.ts'
 
-export type ChunkManner = Required<Pick<PopulateCheckpoint, 'bytesMax' | 'isByKey' | 'mayGrow' | 'rowsMax'>>
+export type ChunkManner = Required<Pick<PopulateCheckpoint, 'bytesMax' | 'isByKey' | 'rowsMax' | 'threads'>>
 
-/** One SELECT of the view, with the data source of its rows. */
-export interface SourcedBranch {
-  readonly view: Pick<PopulatedBranch, 'select'>
+/** One SELECT of the view, with what is pinned for it. */
+export interface PinnedBranch {
+  readonly view: PopulatedBranch
   readonly source: DataSource | undefined
+  readonly pin: string
+  readonly parts: readonly PinnedPart[]
 }
 
-export interface MannerOptions {
+export interface MannerDeps {
+  readonly store: Pick<Store, 'pins'>
+  readonly graph: TableGraph
   /** Whether what is inserted later has to come later. */
   readonly isOrdered: boolean
   /** Rows of a chunk, as far as nothing speaks for more. */
@@ -27,39 +35,52 @@ export const chunksAtOnce = 2
 /** Of what a chunk reads, before compression: all of it is in memory together, but where it is grouped. */
 const chunkBytesMax = 64 * mebibyte
 const groupedBytesMax = 128 * mebibyte
-const grownBytesMax = 256 * mebibyte
-/** How much larger a chunk may be that comes to few groups. */
-const grownTimes = 10
-/** The first chunk tells something of others only if it has so many rows. */
-const tellingRowsMin = 131_072
+/** How much larger a chunk is that comes to few groups. */
+const fewGroupsTimes = 4
+/** Of the rows of a sample, at most so many groups are few: then all rows have no more than some 50,000, if they are alike. */
+const fewGroupsShare = 1 / 3
 
 /**
  * - Where rows are grouped by what they are sorted by, each chunk is a range of the sorting key.
- * - Other grouped rows may come to the same groups in each chunk, so few large chunks have less to write: the first one shows how large.
+ * - Where many rows come to few groups, chunks are large, and all threads compute one after the other: so there are few INSERTs, and no
+ *   thread waits while another one has the last. With as many groups as rows that was half as fast, and took twice the memory.
  * - All else has chunks of common size, two of them at once.
  */
-export function mannerOf(branches: readonly SourcedBranch[], { isOrdered, rowsMax }: MannerOptions): ChunkManner {
+export async function mannerOf(branches: readonly PinnedBranch[], deps: MannerDeps): Promise<ChunkManner> {
+  const { isOrdered, rowsMax } = deps
   const isGrouped = branches.every(({ view }) => groupsRows(view.select))
-  const isFree = isGrouped && !isOrdered
-  const isByKey = isFree && branches.every(isCutByKey)
-  // The first chunk tells of its own SELECT alone, and is computed by several threads.
-  const mayGrow = isFree && !isByKey && branches.every(({ view }, index) => index === 0 && !dependsOnOrder(view.select))
-  return { rowsMax, bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax, isByKey, mayGrow }
+  const isByKey = isGrouped && !isOrdered && branches.every(isCutByKey)
+  const common = { rowsMax, bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax, isByKey, threads: 1 }
+  if (!isGrouped || isByKey || isOrdered) return common
+  for (const branch of branches) if (!(await givesFewGroups(branch, deps))) return common
+  return {
+    rowsMax: fewGroupsTimes * rowsMax,
+    bytesMax: fewGroupsTimes * chunkBytesMax,
+    isByKey: false,
+    threads: chunksAtOnce,
+  }
 }
 
-function isCutByKey({ view, source }: SourcedBranch): boolean {
+function isCutByKey({ view, source }: PinnedBranch): boolean {
   return source !== undefined && mayGroupByKey(view.select, source)
 }
 
-/**
- * What chunks behind the first may have, or null for no more than it. They come to no more groups than a common one has rows, as rows that
- * are alike come to no more than by its share: with more, sorting and writing them would take as long as what is saved. They are filled one
- * after the other by all threads, so that no thread waits while another one has the last.
- *
- * @param groupCount what the view gave of the first chunk; 0 where it is not known.
- */
-export function grownLimits({ rowCount }: Chunk, groupCount: number, rowsMax: number): GrownLimits | null {
-  if (groupCount === 0 || rowCount < tellingRowsMin) return null
-  const rows = Math.min(grownTimes * rowsMax, Math.floor((rowCount * rowsMax) / groupCount))
-  return rows < 2 * rowsMax ? null : { rowsMax: rows, bytesMax: grownBytesMax }
+/** Raises `StoreError` of an engine that has ended. */
+async function givesFewGroups(
+  { view, pin, parts }: PinnedBranch,
+  { store, graph }: Pick<MannerDeps, 'graph' | 'store'>,
+): Promise<boolean> {
+  const { pieces, rowCount } = sampleOf(parts)
+  // A join would be computed for the sample alone.
+  if (rowCount === 0 || dependsOnOrder(view.select) || readsOthers(view)) return false
+  const query = chunkQuery(view, new Set(graph.tables.keys()), { pin, pieces, condition: null })
+  const groupCount = await store.pins.countRows(query)
+  return groupCount !== null && groupCount <= rowCount * fewGroupsShare
+}
+
+function readsOthers({ select }: PopulatedBranch): boolean {
+  const keys = tokenize(select).map(({ key }) => key)
+  return keys.some(
+    (key, index) => key === 'JOIN' || (key === 'IN' && keys[index + 1] === '(' && keys[index + 2] === 'SELECT'),
+  )
 }

@@ -14,7 +14,7 @@ import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
-import { type ChunkManner, chunksAtOnce, grownLimits, mannerOf } from './populate-manner.ts'
+import { type ChunkManner, chunksAtOnce, mannerOf } from './populate-manner.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { type ChunkFill, fillChunk, filledColumns, readNames } from './populate-query.ts'
@@ -94,9 +94,9 @@ export class PopulateRun {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
     const pinned = isPinned ? await this.#refuseLost() : await this.#pinWhenFree()
-    const [parts, graph] = await Promise.all([this.#parts(true), this.#graph(), store.sync()])
+    const [parts, graph] = await Promise.all([this.#parts(true), this.#graph()])
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
-    const manner = this.#mannerOf(graph)
+    const [manner] = await Promise.all([this.#mannerOf(parts, graph), store.sync()])
     const limits = { ...manner, step: stepOf(request, rowCount), isEven: true }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (graph.tables.get(this.#tables.staging)?.uuid ?? '') : null
@@ -106,10 +106,14 @@ export class PopulateRun {
     return checkpoint
   }
 
-  #mannerOf(graph: TableGraph): ChunkManner {
-    const branches = this.#branches.map((view) => ({ view, source: this.#deps.catalog.find(view.sourceId) }))
+  async #mannerOf(parts: readonly (readonly PinnedPart[])[], graph: TableGraph): Promise<ChunkManner> {
+    const { catalog, store } = this.#deps
+    const branches = this.#branches.map((view, index) => {
+      const { pin } = branchTables(this.#order.pinId, index)
+      return { view, source: catalog.find(view.sourceId), pin, parts: parts[index] ?? [] }
+    })
     const { populateChunkRowsMax: rowsMax } = this.#options
-    return mannerOf(branches, { isOrdered: this.#isOrdered(graph), rowsMax })
+    return await mannerOf(branches, { store, graph, isOrdered: this.#isOrdered(graph), rowsMax })
   }
 
   /** A pin that was made before the job may be gone. */
@@ -141,33 +145,8 @@ export class PopulateRun {
     return { holds, held, refuseGone: () => this.#refuseGone(), signal: this.#job.signal }
   }
 
-  async #fill(checkpoint: PopulateCheckpoint): Promise<void> {
-    const isFirst = checkpoint.mayGrow === true && checkpoint.done === 0
-    const rest = isFirst ? await this.#fillFirst(checkpoint) : checkpoint
-    await this.#fillTo(rest.total, rest)
-    await this.#save({ ...rest, done: rest.total })
-  }
-
-  /** By all threads: how many rows the view gives of the first chunk shows what the others may have. */
-  async #fillFirst(checkpoint: PopulateCheckpoint): Promise<PopulateCheckpoint> {
-    const { pins } = this.#deps.store
-    const { table } = this.#into(await this.#graph())
-    const { lastBlock } = await pins.inserted(table, null)
-    await this.#fillTo(1, { ...checkpoint, threads: chunksAtOnce })
-    const [first, ...others] = await this.#chunks(checkpoint)
-    if (first === undefined || others.length === 0) return { ...checkpoint, done: 1 }
-    const { rowCount } = await pins.inserted(table, lastBlock)
-    const grown = grownLimits(first, rowCount, checkpoint.rowsMax)
-    const limits = { ...checkpoint, mayGrow: false, ...(grown === null ? {} : { grown, threads: chunksAtOnce }) }
-    const shown = { ...limits, total: (await this.#chunks(limits)).length }
-    // Before any other chunk, as whoever goes on has to cut the same. The first one may not outlive a power cut yet.
-    await this.#job.saveCheckpoint({ ...shown, done: 0 })
-    return { ...shown, done: 1 }
-  }
-
-  /** @param end so many of the first chunks are to be filled. */
-  async #fillTo(end: number, { done, total, ...limits }: PopulateCheckpoint): Promise<void> {
-    const chunks = await this.#chunks(limits)
+  async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
+    const chunks = cutAll(await this.#parts(limits.isEven === true), limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await this.#graph()
     const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph, limits.threads) }
@@ -177,12 +156,11 @@ export class PopulateRun {
     let next = done
     let failure: { readonly thrown: unknown } | null = null
     const work = async (): Promise<void> => {
-      while (failure === null && !this.#job.signal.aborted && next < end) {
+      while (failure === null && !this.#job.signal.aborted && next < total) {
         const index = next
         next += 1
         try {
-          const isShowing = limits.mayGrow === true && index === 0
-          await this.#fillChunk(index, chunks[index], { ...filling, isShowing })
+          await this.#fillChunk(index, chunks[index], filling)
           progress.filled(index)
           await checkpoints.whenDue()
         } catch (thrown) {
@@ -193,10 +171,7 @@ export class PopulateRun {
     const atOnce = this.#isOrdered(graph) ? 1 : chunksAtOnce / filling.into.threads
     await Promise.all(Array.from({ length: atOnce }, work))
     await this.#endFill(progress, failure)
-  }
-
-  async #chunks(limits: ChunkLimits): Promise<readonly BranchChunk[]> {
-    return cutAll(await this.#parts(limits.isEven === true), limits)
+    await this.#save({ ...limits, done: progress.done, total })
   }
 
   async #endFill(progress: PopulateProgress, failure: { readonly thrown: unknown } | null): Promise<void> {
@@ -212,14 +187,14 @@ export class PopulateRun {
   async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
-    const { graph, conditions, into, isShowing } = filling
+    const { graph, conditions, into } = filling
     const { branch } = chunk
     const view = this.#branches[branch]
     const pin = this.#pins[branch]
     assert(view !== undefined && pin !== undefined, 'a chunk is of one of the SELECTs')
     const condition = conditions[branch] ?? null
     const blockId = `${this.#job.id}-${index}`
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...into, keepsRows: isShowing })
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -375,8 +350,6 @@ interface Filling {
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
   readonly into: Pick<ChunkFill, 'columns' | 'table' | 'threads'>
-  /** Whether its rows are counted once they are there. */
-  readonly isShowing: boolean
 }
 
 /** Saves now and then, one after the other. */

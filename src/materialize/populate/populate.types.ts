@@ -4,7 +4,6 @@ import type { LogFields } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import type { ComparedColumn, ComparedManner } from '../../store/comparisons.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
-import type { GrownLimits } from './populate-chunks.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 
 /**
@@ -170,10 +169,6 @@ export interface PopulateCheckpoint {
   readonly isEven?: boolean
   /** That compute one chunk; absent is one. */
   readonly threads?: number
-  /** Whether the first chunk shows what the others may have; absent is false. */
-  readonly mayGrow?: boolean
-  /** What it showed, see `ChunkLimits`. */
-  readonly grown?: GrownLimits
   readonly total: number
   /** So many of the first chunks are filled, and outlive a power cut. */
   readonly done: number

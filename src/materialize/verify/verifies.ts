@@ -112,7 +112,7 @@ export class VerifyService implements Verifies {
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: view.targetId })
     const limits = { rowsMax: this.#options.populateChunkRowsMax, bytesMax: chunkBytesMax, step: 1, isEven: true }
-    const into = { table: staging, columns: filledColumns(view, target), threads: 1, keepsRows: false }
+    const into = { table: staging, columns: filledColumns(view, target), threads: 1 }
     const runId = randomUUID()
     for (const [index, chunk] of cutChunks(await store.pins.parts(pin, readNames(view.select)), limits).entries()) {
       timeLeft()

@@ -10,9 +10,10 @@
  *   kind `stopped`.
  */
 import type { Logger } from '../../observe/logger.ts'
+import { repeated } from '../repeated.ts'
 import { qualified } from '../sql/qualified.ts'
 import type { CommandNature, RowsNature, Statements } from '../statements.types.ts'
-import { isStopped, silentError } from '../store-error.ts'
+import { silentError } from '../store-error.ts'
 import { ComputingStatements } from './computing-statements.ts'
 import type { DefinitionFiles } from './definition-files.ts'
 import type { EngineDoors } from './engine-doors.ts'
@@ -115,14 +116,5 @@ export class OwnStatements implements Statements {
   get #lookTime(): TimeLimit {
     const reason = `it did not answer the service within ${lookTimeMaxMs / 1000} s`
     return { timeMaxMs: lookTimeMaxMs, lateError: () => this.#deps.engine.lateError(silentError(reason)) }
-  }
-}
-
-async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run()
-  } catch (thrown) {
-    if (!isStopped(thrown)) throw thrown
-    return await run()
   }
 }

@@ -50,9 +50,8 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
   ].join('\n')
 }
 
-function querySettings({ query, queryThreads = 1, queryKeepsRows = false }: AppendRequest): Settings {
-  if (query === undefined) return {}
-  return { ...fillSettings, max_threads: queryThreads, ...(queryKeepsRows ? { optimize_on_insert: 0 } : {}) }
+function querySettings({ query, queryThreads = 1 }: AppendRequest): Settings {
+  return query === undefined ? {} : { ...fillSettings, max_threads: queryThreads }
 }
 
 /** Else the columns of the file are taken for those of the table. */

@@ -1,11 +1,14 @@
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { assert } from '../../shared/assert.ts'
+import { mebibyte } from '../../shared/bytes.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
-import type { Inserted, PinnedPart, Pins } from '../pins.types.ts'
+import type { PinnedPart, Pins } from '../pins.types.ts'
 import type { CommandNature, Statements } from '../statements.types.ts'
+import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { qualified } from './qualified.ts'
-import { type Settings, settingsText } from './statement-settings.ts'
+import { fillSettings, limitSettings, type Settings, settingsText } from './statement-settings.ts'
 
 /**
  * What holds back every merge, as the selector finds no parts that are small enough: `SYSTEM STOP MERGES` would be forgotten with the
@@ -62,12 +65,12 @@ export class PinStatements implements Pins {
          FROM system.parts WHERE ${where} ORDER BY partition_id, min_block_number`,
       )
     }
-    // A column of Nested has the name before its point. A second thread would be started for nothing.
+    // A column of Nested has the name before its point.
     const isRead = `has([${read.map(quoteString).join(', ')}]::Array(String), splitByChar('.', column)[1])`
     const rows = await this.#statements.rows<PinnedPart & PartColumns>(
       `SELECT name, any(partition_id) AS partition, any(rows) AS rowCount, any(data_uncompressed_bytes) AS byteCount,
          sum(column_data_uncompressed_bytes) AS known, sumIf(column_data_uncompressed_bytes, ${isRead}) AS read
-       FROM system.parts_columns WHERE ${where} GROUP BY name ORDER BY partition, any(min_block_number) SETTINGS max_threads = 1`,
+       FROM system.parts_columns WHERE ${where} GROUP BY name ORDER BY partition, any(min_block_number)`,
     )
     const shareOfAll = shareOf(rows) ?? 1
     return rows.map(({ known, read: readBytes, byteCount, ...part }) => {
@@ -76,14 +79,16 @@ export class PinStatements implements Pins {
     })
   }
 
-  async inserted(table: string, behind: number | null): Promise<Inserted> {
-    // A part that was merged as it came has level 1. One that was merged since stands beside what it became for some minutes.
-    const isCounted = behind === null ? 'false' : `level = 0 AND min_block_number > ${behind}`
-    const [found] = await this.#statements.rows<Inserted>(
-      `SELECT sumIf(rows, ${isCounted}) AS rowCount, max(max_block_number) AS lastBlock FROM system.parts
-       WHERE database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)} SETTINGS max_threads = 1`,
-    )
-    return found ?? { rowCount: 0, lastBlock: 0 }
+  async countRows(query: CheckedQuery): Promise<number | null> {
+    try {
+      const sql = `SELECT count() AS rowCount FROM (${query}) SETTINGS ${settingsText(lookSettings)}`
+      const [found] = await this.#statements.rows<Pick<PinnedPart, 'rowCount'>>(sql, { isLong: true })
+      return found?.rowCount ?? null
+    } catch (thrown) {
+      // What the engine says of the query it says again of whoever fills with it.
+      if (thrown instanceof StoreError && thrown.kind === 'engine') return null
+      throw thrown
+    }
   }
 
   /**
@@ -135,6 +140,13 @@ interface PartColumns {
 function shareOf(parts: readonly PartColumns[]): number | null {
   const known = parts.reduce((bytes, part) => bytes + part.known, 0)
   return known === 0 ? null : parts.reduce((bytes, part) => bytes + part.read, 0) / known
+}
+
+/** A look that takes longer is no help. It reads as a fill does. */
+const lookSettings: Settings = {
+  ...fillSettings,
+  ...limitSettings({ timeMaxMs: 1_000, memoryBytesMax: 256 * mebibyte }),
+  max_threads: 1,
 }
 
 interface TableKeys {

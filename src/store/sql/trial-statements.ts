@@ -2,6 +2,7 @@ import type { ColumnDefinition } from '../../schema/columns/column-definition.ty
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { valueTypeOf } from '../../schema/types/column-type.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import { repeated } from '../repeated.ts'
 import type { Statements } from '../statements.types.ts'
 import type { Reads, SelectQuery } from '../store.types.ts'
 import type { DefinitionNature, DescribedColumn, Trials, TriedCondition } from '../tables.types.ts'
@@ -41,18 +42,24 @@ export class TrialStatements implements Trials {
     // A query that is checked, and whose end no comment of its own hides.
     const sql = `DESCRIBE TABLE view(${query}\n)` as CheckedQuery
     const settings = { describe_compact_output: 1 }
-    const chunks: Uint8Array[] = []
-    for await (const chunk of await this.#reads.select({ sql, format: 'JSONEachRow', settings, signal })) {
-      chunks.push(chunk)
-    }
-    const lines = Buffer.concat(chunks).toString().split('\n')
+    const text = await repeated(async () => {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of await this.#reads.select({ sql, format: 'JSONEachRow', settings, signal })) {
+        chunks.push(chunk)
+      }
+      return Buffer.concat(chunks).toString()
+    })
+    const lines = text.split('\n')
     return lines.filter((line) => line !== '').map(readColumn)
   }
 
   async #read(sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
     const { signal } = new AbortController()
     // Written above, around conditions that are checked.
-    for await (const _ of await this.#reads.select({ sql: sql as CheckedQuery, format: 'TSV', settings, signal }));
+    const query: SelectQuery = { sql: sql as CheckedQuery, format: 'TSV', settings, signal }
+    await repeated(async () => {
+      for await (const _ of await this.#reads.select(query));
+    })
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Chunk, type ChunkLimits, cutChunks } from '../../../src/materialize/populate/populate-chunks.ts'
+import { type Chunk, type ChunkLimits, cutChunks, sampleOf } from '../../../src/materialize/populate/populate-chunks.ts'
 import type { PinnedPart } from '../../../src/store/pins.types.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -37,17 +37,14 @@ t.test('chunks have every row once, or every n-th, within the limits and partiti
         byteCount: rowCount * (1 + random.below(200)),
       }
     })
-    const common = {
+    const limits = {
       rowsMax: 1 + random.below(80_000),
       bytesMax: 1 + random.below(2_000_000),
       step: random.below(2) === 0 ? 1 : 2 + random.below(40),
       isByKey: random.below(2) === 0,
       isEven: random.below(2) === 0,
     }
-    const grown = { rowsMax: common.rowsMax * (1 + random.below(8)), bytesMax: 1 + random.below(9_000_000) }
-    const limits = { ...common, ...(common.isByKey || random.below(2) === 0 ? {} : { grown }) }
     const chunks = cutChunks(parts, limits)
-    t.same(chunks[0], cutChunks(parts, common)[0], 'the first one is what it was')
     const total = parts.reduce((rows, { rowCount }) => rows + rowCount, 0)
     const wanted = Array.from({ length: Math.ceil(total / limits.step) }, (_, index) => index * limits.step)
     const context = JSON.stringify({ round, limits })
@@ -55,10 +52,9 @@ t.test('chunks have every row once, or every n-th, within the limits and partiti
     const taken = limits.isByKey ? rows.toSorted((a, b) => a - b) : rows
     if (!t.same(taken, wanted, context)) break
     t.same(cutChunks(parts, limits), chunks, 'always the same')
-    for (const [index, { pieces, rowCount }] of chunks.entries()) {
+    for (const { pieces, rowCount } of chunks) {
       t.equal(rowsOf([{ pieces, rowCount }], parts).length, rowCount)
-      const { rowsMax } = index === 0 ? common : (limits.grown ?? common)
-      t.ok(rowCount <= rowsMax, context)
+      t.ok(rowCount <= limits.rowsMax, context)
       const partitions = new Set(pieces.map(({ part }) => parts.find(({ name }) => name === part)?.partition))
       t.equal(partitions.size, 1)
     }
@@ -109,23 +105,18 @@ t.test('where it is asked for, pieces of a part are alike, and as few as the lim
   t.end()
 })
 
-t.test('what the first chunk shows changes no row of it, and all of the others', (t) => {
-  const parts = [6_000_000, 2_000_000, 500_000].map((rowCount, index) => {
+t.test('a sample has granules from all over the parts, none twice, and none of few rows', (t) => {
+  const parts = [100_000, 3, 50_000].map((rowCount, index) => {
     return { name: `p_${index}`, partition: 'all', rowCount, byteCount: rowCount }
   })
-  const limits = { rowsMax: 2_007_040, bytesMax: 64_000_000, step: 1, isEven: true }
-  const piecesOf = (chunks: readonly Chunk[]) =>
-    chunks.map(({ pieces }) => pieces.map(({ part, range }) => [part, range?.from, range?.to]))
-  const first = [['p_0', 0, 2_007_040]]
-  t.same(piecesOf(cutChunks(parts, limits).slice(0, 1)), [first])
-  const grown = { rowsMax: 6_000_000, bytesMax: 256_000_000 }
-  t.same(piecesOf(cutChunks(parts, { ...limits, grown })), [
-    first,
-    [
-      ['p_0', 2_007_040, 6_000_000],
-      ['p_1', undefined, undefined],
-    ],
-    [['p_2', undefined, undefined]],
-  ])
+  const { pieces, rowCount } = sampleOf(parts)
+  t.equal(rowCount, 16 * 8_192)
+  t.equal(new Set(pieces.map(({ part, range }) => `${part} ${range?.from}`)).size, 16)
+  for (const { part, range } of pieces) {
+    const of = parts.find(({ name }) => name === part)?.rowCount ?? 0
+    t.ok(range !== null && range.to - range.from === 8_192 && range.to <= of)
+  }
+  t.same(new Set(pieces.map(({ part }) => part)), new Set(['p_0', 'p_2']))
+  t.same(sampleOf(parts.slice(1)), { pieces: [], rowCount: 0 })
   t.end()
 })

@@ -1,8 +1,21 @@
 import t from 'tap'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
-import { grownLimits, mannerOf } from '../../../src/materialize/populate/populate-manner.ts'
+import { mannerOf } from '../../../src/materialize/populate/populate-manner.ts'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
+import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
+
+const directory = await createTestDirectory()
+const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+t.teardown(async () => {
+  await store.close()
+  await directory.remove()
+})
+
+await store.command('CREATE TABLE ws_0001.t_rows (id UInt64, kind UInt8) ENGINE = MergeTree ORDER BY id')
+await store.command('INSERT INTO ws_0001.t_rows SELECT number, number % 100 FROM numbers(300000)')
+await store.pins.make('p_rows', 't_rows')
 
 // As far as it is looked at.
 const source = {
@@ -10,39 +23,40 @@ const source = {
   engine: { name: 'MergeTree', options: { sorting_key: 'id' } },
 } as unknown as DataSource
 
-function manner(selects: readonly string[], isOrdered = false) {
-  // No engine sees them.
-  const branches = selects.map((select) => ({ view: { select: select as CheckedQuery }, source }))
-  return mannerOf(branches, { isOrdered, rowsMax: 1_000 })
+async function manner(sql: string, { isOrdered = false, key = 'id' } = {}) {
+  const select = sql.replaceAll('{from}', 'ws_0001.t_rows') as CheckedQuery
+  const sorted = { ...source, engine: { ...source.engine, options: { sorting_key: key } } }
+  const parts = await store.pins.parts('p_rows', null)
+  const branch = { view: { id: 'v_1', sourceId: 't_rows', select }, source: sorted, pin: 'p_rows', parts }
+  return await mannerOf([branch], { store, graph: await store.views.graph(), isOrdered, rowsMax: 1_000 })
 }
 
-const common = { rowsMax: 1_000, isByKey: false, mayGrow: false }
-const grouped = { ...common, bytesMax: 128 * mebibyte }
-const byKind = 'SELECT kind, count() AS n FROM rows GROUP BY kind'
+const common = { rowsMax: 1_000, isByKey: false, threads: 1 }
+const byKind = 'SELECT kind, count() AS n FROM {from} GROUP BY kind'
 
-t.test('where rows are grouped by what they are not sorted by, the first chunk shows what others may have', (t) => {
-  t.same(manner([byKind]), { ...grouped, mayGrow: true })
-  t.end()
+t.test('chunks are large, and have all threads, where many rows come to few groups', async (t) => {
+  t.same(await manner(byKind), { rowsMax: 4_000, bytesMax: 256 * mebibyte, isByKey: false, threads: 2 })
 })
 
-t.test('all else has chunks of common size', (t) => {
-  t.same(manner(['SELECT id, kind FROM rows']), { ...common, bytesMax: 64 * mebibyte })
-  t.same(manner(['SELECT kind, groupArray(kind) AS ks FROM rows GROUP BY kind']), grouped, 'rows in their order')
-  t.same(manner([byKind], true), grouped, 'chunks in their order')
-  t.same(manner([byKind, byKind]), grouped, 'the first chunk is of one SELECT alone')
-  const byId = 'SELECT id, count() AS n FROM rows GROUP BY id'
-  t.same(manner([byId]), { ...grouped, isByKey: true }, 'ranges of the sorting key')
-  t.end()
-})
-
-t.test('chunks grow so far that they come to no more groups than a common one has rows', (t) => {
-  const grow = (rowCount: number, groupCount: number) => grownLimits({ pieces: [], rowCount }, groupCount, 2_000_000)
-  const limits = (rowsMax: number) => ({ rowsMax, bytesMax: 256 * mebibyte })
-  t.same(grow(2_000_000, 400_000), limits(10_000_000))
-  t.same(grow(2_000_000, 10), limits(20_000_000), 'there is an end')
-  t.same(grow(2_000_000, 1_000_000), limits(4_000_000))
-  t.equal(grow(2_000_000, 1_000_001), null, 'they would not be worth it')
-  t.equal(grow(2_000_000, 0), null, 'a table that keeps no rows tells nothing')
-  t.equal(grow(131_071, 1), null, 'nor do so few rows')
-  t.end()
+t.test('all else has chunks of common size, two at once', async (t) => {
+  t.same(await manner('SELECT id, kind FROM {from}'), { ...common, bytesMax: 64 * mebibyte })
+  const grouped = { ...common, bytesMax: 128 * mebibyte }
+  t.same(
+    await manner('SELECT intDiv(id, 2) AS half, count() AS n FROM {from} GROUP BY half', { key: 'kind' }),
+    grouped,
+    'many groups',
+  )
+  t.same(await manner('SELECT kind, groupArray(kind) AS ks FROM {from} GROUP BY kind'), grouped, 'rows in their order')
+  t.same(await manner(byKind, { isOrdered: true }), grouped, 'chunks in their order')
+  t.same(await manner(`${byKind} HAVING kind IN (SELECT 1)`), grouped, 'another query would be computed for the sample')
+  t.same(
+    await manner('SELECT kind + throwIf(kind = 7) AS k, count() AS n FROM {from} GROUP BY k'),
+    grouped,
+    'it fails, which is not told here',
+  )
+  t.same(
+    await manner('SELECT id, count() AS n FROM {from} GROUP BY id'),
+    { ...grouped, isByKey: true },
+    'ranges of the sorting key',
+  )
 })
