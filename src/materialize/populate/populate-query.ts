@@ -97,7 +97,7 @@ const behindColumns =
 
 /** What may give something else of the same rows in another order. */
 const orderedKey =
-  /^(?:ANY|ARGM|BLOCKNUMBER|DELTASUM|FIRST_|GROUPARRAY|GROUPCONCAT|LAST_|LIMIT|NEIGHBOR|NONNEGATIVE|OVER|ROWNUMBER|RUNNING)/
+  /^(?:ANY|ARGM|ARRAY_AGG|ARRAY_CONCAT_AGG|BLOCKNUMBER|DELTASUM|FIRST_|FIRSTVALUE|GROUP_?ARRAY|GROUP_?CONCAT|LAST_|LASTVALUE|LIMIT|MAX_BY|MIN_BY|NEIGHBOR|NONNEGATIVE|OVER|ROWNUMBER|RUNNING|STOCHASTIC|STRING_AGG)/
 
 /** Whether a query may give something else of the same rows where they come in another order. */
 export function dependsOnOrder(select: CheckedQuery): boolean {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
 import { mannerOf } from '../../../src/materialize/populate/populate-manner.ts'
+import { dependsOnOrder } from '../../../src/materialize/populate/populate-query.ts'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
@@ -59,4 +60,18 @@ t.test('all else has chunks of common size, two at once', async (t) => {
     { ...grouped, isByKey: true },
     'ranges of the sorting key',
   )
+})
+
+t.test('a function counts as dependent on the order under each of the names that the engine has for it', async (t) => {
+  const depends = (name: string): boolean =>
+    dependsOnOrder(`SELECT kind, ${name}(id) FROM t GROUP BY kind` as CheckedQuery)
+  const aliases = await store.rows<{ readonly name: string; readonly of: string }>(
+    "SELECT name, alias_to AS of FROM system.functions WHERE is_aggregate AND alias_to != ''",
+  )
+  const ordered = aliases.filter(({ of }) => depends(of))
+  t.ok(ordered.length > 5)
+  for (const { name, of } of ordered) t.ok(depends(name), `${name}, which is ${of}`)
+  for (const name of ['groupArray', 'groupConcat', 'array_agg', 'string_agg', 'anyLast', 'argMax'])
+    t.ok(depends(name), name)
+  for (const name of ['count', 'sumState', 'uniqExact', 'max']) t.notOk(depends(name), name)
 })
