@@ -30,7 +30,7 @@ export interface ChunkLimits {
 const piecesMax = 200
 /** Rows that the engine reads together, as a rule. */
 const granuleRows = 8_192
-/** How much is grouped before a populate is cut, to see how many groups there are: some 6 ms of a processor where rows are narrow. */
+/** How much is grouped before a populate is cut, to see how many groups there are: 10 to 120 ms, as memory is at hand or not. */
 const sampleGranules = 16
 
 export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): readonly Chunk[] {
