@@ -110,11 +110,9 @@ export class Answers {
       const settings = { ...plan.settings, ...run.settings, ...hiding }
       const sql = wrapQuery(plan.sql, { before: prefix, after: suffix })
       const hasLongConstants = mayRepeatLongValues(plan)
-      const longest = timeMaxMs === undefined ? {} : { timeMaxMs }
       const told = { threads, watch, owner, signal }
       const answered = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, ...told }
-      const query = { ...answered, ...longest }
-      return await this.#deps.store.select(query)
+      return await this.#deps.store.select(timeMaxMs === undefined ? answered : { ...answered, timeMaxMs })
     } catch (thrown) {
       throw await this.#runFailureOf(thrown, run)
     }

@@ -150,8 +150,8 @@ class QueryService implements Query {
     const rendering = this.#rendering(request, pipe)
     const { format, contentType } = answerFormat(request.format)
     const { question, plan, cacheTtlSeconds } = await this.#freshly(request, async () => {
-      const asked = this.#pipeQuestion(request, { pipe, node, rendering })
-      return { ...asked, plan: await this.#plan(asked.question, signal) }
+      const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
+      return { question, cacheTtlSeconds, plan: await this.#plan(question, signal) }
     })
     const watch = isWaiting ? request.admit?.(pipe) : early
     const resolveMs = performance.now() - startMs

@@ -15,6 +15,8 @@ export class BoundedCache<Value> {
   // A Map keeps the order in which keys were set: the first one was not used for longest.
   readonly #entries = new Map<string, Entry<Value>>()
   #weight = 0
+  /** The key that was used last. */
+  #newest: string | null = null
 
   constructor(bounds: CacheBounds) {
     this.#bounds = bounds
@@ -23,8 +25,12 @@ export class BoundedCache<Value> {
   get(key: string): Value | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
+    // Most often it is the last one already. A Map whose keys come and go is built anew again and again.
+    if (key !== this.#newest) {
+      this.#entries.delete(key)
+      this.#entries.set(key, entry)
+      this.#newest = key
+    }
     return entry.value
   }
 
@@ -34,6 +40,7 @@ export class BoundedCache<Value> {
     const { entriesMax, weightMax } = this.#bounds
     if (weight > weightMax || entriesMax < 1) return
     this.#entries.set(key, { value, weight })
+    this.#newest = key
     this.#weight += weight
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= entriesMax && this.#weight <= weightMax) break
@@ -46,6 +53,11 @@ export class BoundedCache<Value> {
     if (entry === undefined) return
     this.#entries.delete(key)
     this.#weight -= entry.weight
+  }
+
+  clear(): void {
+    this.#entries.clear()
+    this.#weight = 0
   }
 
   get size(): number {

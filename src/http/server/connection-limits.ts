@@ -89,7 +89,10 @@ export class ConnectionLimits {
     }
     const address = this.#addressOf(addressKey(socket.remoteAddress ?? ''))
     const counted: Counted = {
-      ...{ socket, address, seenBytes: 0, isOpen: true },
+      socket,
+      address,
+      seenBytes: 0,
+      isOpen: true,
       isBusy: () => false,
       end: () => socket.destroy(),
     }

@@ -236,7 +236,9 @@ function addBodies(app: FastifyInstance, options: ConnectionOptions, bounds: Rea
     const gate = gateOf(request.raw)
     const announced = announcedBytes(request.headers)
     const body = new ArrivingBody(source, {
-      ...{ idleMsMax, bodyRateMin, bodyRateWindowMs },
+      idleMsMax,
+      bodyRateMin,
+      bodyRateWindowMs,
       announcedBytes: announced,
       onBytes: announced !== undefined && announced <= smallBytesMax ? undefined : bounds.ofBody(request),
       onFirstRead: () => askForBody(request.raw),
