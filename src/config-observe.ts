@@ -51,6 +51,15 @@ export const observeOptions = {
     sentence:
       'Of 100 requests without a `traceparent`, how many begin a trace where traces are sent. With one, its flag decides.',
   },
+  tracesPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 1_000_000,
+    // Three thousandths of a core, by the same 30 µs.
+    default: 100,
+    sentence: 'Traces that requests without a `traceparent` begin in a second; further ones are in none.',
+  },
   traceSpansMax: {
     kind: 'integer',
     unit: null,

@@ -167,6 +167,7 @@ t.test('without configuration every option has its default', async (t) => {
       tracesUrl: '',
       tracesHeaders: undefined,
       traceSamplePercent: 10,
+      tracesPerSecondMax: 100,
       traceSpansMax: 8_192,
       variablesRequestsPerSecondMax: 0,
       tlsCertFile: '',

@@ -7,6 +7,7 @@ import { inferColumns } from '../guess/record-columns.ts'
 import { sampleRecords } from '../guess/record-sample.ts'
 import type { EventsRequest } from '../ingest/ingest.types.ts'
 import { linesOfDocument } from '../ingest/parse/json-lines.ts'
+import { Allowance } from '../shared/allowance.ts'
 import { beginningOf } from '../shared/beginning-of.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { ApiError } from '../shared/errors/errors.ts'
@@ -35,12 +36,12 @@ type Events = Pick<EventsRequest, 'body' | 'dataSource' | 'framing'>
 export class NewColumns {
   readonly #now: () => number
   readonly #kept = new BoundedCache<Kept>({ entriesMax: dataSourcesMax, weightMax: dataSourcesMax })
-  #looks = looksAtOnce
-  #refilledAtMs = 0
+  readonly #looks: Allowance
 
   /** @param now epoch milliseconds. */
   constructor(now: () => number) {
     this.#now = now
+    this.#looks = new Allowance({ atOnce: looksAtOnce, perMs: looksPerSecond / 1_000 }, now)
   }
 
   /** Names with types, as a schema that is guessed would have them; none where all keys have their columns. */
@@ -54,7 +55,7 @@ export class NewColumns {
     const kept = this.#keptOf(events.dataSource)
     const nowMs = this.#now()
     if (Math.abs(nowMs - kept.lookedAtMs) < betweenLooksMs || kept.found.size >= columnsMax) return
-    if (!this.#takeLook(nowMs)) return
+    if (!this.#looks.take()) return
     kept.lookedAtMs = nowMs
     // Behind the answer.
     setImmediate(() => note(kept, events))
@@ -66,15 +67,6 @@ export class NewColumns {
     const kept = { columns, found: new Map<string, string>(), lookedAtMs: Number.NEGATIVE_INFINITY }
     this.#kept.set(id, kept, 1)
     return kept
-  }
-
-  #takeLook(nowMs: number): boolean {
-    const refill = (Math.abs(nowMs - this.#refilledAtMs) / 1_000) * looksPerSecond
-    this.#looks = Math.min(looksAtOnce, this.#looks + refill)
-    this.#refilledAtMs = nowMs
-    if (this.#looks < 1) return false
-    this.#looks -= 1
-    return true
   }
 }
 

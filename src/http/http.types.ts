@@ -42,7 +42,7 @@ import type { OpenExchange } from './server/connections.ts'
 import type { HttpServerOptions } from './server/http-server.ts'
 import type { ProxyOptions } from './server/proxies.ts'
 import type { Asked } from './server/request-records.ts'
-import type { RequestTrace } from './server/request-traces.ts'
+import type { RequestTrace, TraceOptions } from './server/request-traces.ts'
 import type { RouteNeed } from './server/route-need.ts'
 
 /** What the routes are given: the open modules and what they share. */
@@ -100,7 +100,13 @@ export interface HttpDeps {
 }
 
 /** Limits of requests. Every one is a maximum that a test reaches. */
-export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOptions, AnswerHeaderOptions, UploadLimits {
+export interface HttpOptions
+  extends HttpServerOptions,
+    BodyRateRules,
+    ProxyOptions,
+    AnswerHeaderOptions,
+    TraceOptions,
+    UploadLimits {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
   /** Bytes of bodies that may be on their way in, or wait, at once: events, forms and queries together. */
@@ -111,8 +117,6 @@ export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOpti
   readonly connectionIdleMsMax: number
   /** Who may read `/metrics` without a token: addresses and networks, separated by commas. */
   readonly metricsAddresses: string
-  /** Of 100 requests that are in no trace, how many begin one, where traces are sent. */
-  readonly traceSamplePercent: number
   /** Time that a close may take; imports and bodies that take a tenth of it are ended. */
   readonly closeTimeoutMs: number
 }

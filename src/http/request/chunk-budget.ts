@@ -1,3 +1,4 @@
+import { Allowance } from '../../shared/allowance.ts'
 import { errors } from '../../shared/errors/errors.ts'
 
 // A body of very many chunks costs by their number, not by its bytes.
@@ -46,30 +47,14 @@ export class ChunkBudget {
 }
 
 /** The small chunks that all bodies of the process may bring together. */
-export class SharedChunks {
+export class SharedChunks extends Allowance {
   readonly now: () => number
   /** What each body may bring of them; whoever gathers a whole one allows fewer. */
   readonly bodyChunksFree = 8_192
-  #left = sharedChunksMax
-  #refilledAtMs: number
 
   /** @param now a clock in milliseconds that never goes back. */
   constructor(now: () => number) {
+    super({ atOnce: sharedChunksMax, perMs: sharedChunksPerMs }, now)
     this.now = now
-    this.#refilledAtMs = now()
-  }
-
-  /** False when there is none left. */
-  take(): boolean {
-    if (this.#left < 1) this.#refill()
-    if (this.#left < 1) return false
-    this.#left -= 1
-    return true
-  }
-
-  #refill(): void {
-    const now = this.now()
-    this.#left = Math.min(sharedChunksMax, this.#left + (now - this.#refilledAtMs) * sharedChunksPerMs)
-    this.#refilledAtMs = now
   }
 }

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InnerSpan } from '../../observe/traces/span.types.ts'
 import type { SpanQueue } from '../../observe/traces/span-queue.ts'
 import { continuedTrace, newTrace, type TraceContext, traceparentOf } from '../../observe/traces/trace-context.ts'
+import { Allowance } from '../../shared/allowance.ts'
 import { answeredError } from '../json/answers.ts'
 import { routePattern } from './route-pattern.ts'
 
@@ -24,20 +25,29 @@ interface TraceDeps {
   readonly random?: () => number
 }
 
+export interface TraceOptions {
+  /** Of 100 requests that are in no trace, how many begin one, where traces are sent. */
+  readonly traceSamplePercent: number
+  /** How many of them may do so in a second. */
+  readonly tracesPerSecondMax: number
+}
+
 /**
  * Takes over the trace that `traceparent` names, and answers with the part of it that this service is. Where traces are sent,
- * requests without that header begin one, as many of them as `traceSamplePercent` says.
+ * requests without that header begin one, as many of them as the options say.
  */
 export function addRequestTraces(
   app: FastifyInstance,
-  { traceSamplePercent }: { readonly traceSamplePercent: number },
+  { traceSamplePercent, tracesPerSecondMax }: TraceOptions,
   { spans, now, random = Math.random }: TraceDeps,
 ): void {
   app.decorateRequest('trace', null)
+  // Each costs as much as the first, and a hundred in a second show what a thousand would.
+  const allowed = new Allowance({ atOnce: tracesPerSecondMax, perMs: tracesPerSecondMax / 1_000 }, now)
   const begin = (header: string | undefined): TraceContext | null => {
     const continued = header === undefined ? null : continuedTrace(header)
     if (continued !== null || spans === null) return continued
-    return random() * 100 < traceSamplePercent ? newTrace() : null
+    return random() * 100 < traceSamplePercent && allowed.take() ? newTrace() : null
   }
   app.addHook('onRequest', (request, reply, done) => {
     const { traceparent } = request.raw.headers

@@ -43,6 +43,7 @@ export const limits: HttpOptions = {
   requestTimeoutMs: 0,
   metricsAddresses: '',
   traceSamplePercent: 100,
+  tracesPerSecondMax: 1_000,
   closeTimeoutMs: 300_000,
   headersTimeoutMs: 0,
   keepAliveMs: 72_000,
