@@ -1,4 +1,5 @@
 import { beginningOf } from '../shared/beginning-of.ts'
+import { BoundedCache } from '../shared/bounded-cache.ts'
 import { secretNameSource } from './secret-names.ts'
 
 /**
@@ -11,12 +12,15 @@ export const redactedText = '[redacted]'
 
 export class LogSecrets {
   #known: readonly RegExp[] = []
+  /** Names of tokens and the like come again and again, and many say `token`. */
+  readonly #cleaned = new BoundedCache<string>(cleanedBounds)
 
   /** From now on this text is in no entry, nor a beginning of it that is long enough to matter. */
   hide(secret: string): void {
     if (secret.length < secretCharsMin) return
     const start = escapeRegExp(secret.slice(0, startChars))
     this.#known = [...this.#known, new RegExp(`${start}[${tokenCharacters}]*`, 'g')]
+    this.#cleaned.clear()
   }
 
   /** A line of JSON without the secrets in it. */
@@ -30,8 +34,12 @@ export class LogSecrets {
   /** A text of a caller without the secrets in it; where they are written in a way that no search finds, all of it goes. */
   cleanValue(text: string): string {
     if (!this.#mayHoldSecret(text)) return text
-    const cleaned = this.cleanText(text)
-    return mayBeEncoded.test(cleaned) && this.#isSecretInside(cleaned) ? redactedText : cleaned
+    const known = this.#cleaned.get(text)
+    if (known !== undefined) return known
+    const plain = this.cleanText(text)
+    const cleaned = mayBeEncoded.test(plain) && this.#isSecretInside(plain) ? redactedText : plain
+    this.#cleaned.set(text, cleaned, text.length)
+    return cleaned
   }
 
   /** A text without the secrets that are plain in it. */
@@ -113,6 +121,9 @@ function lastWordStart(text: string): number {
   while (start > first && wordCharacters.has(text.charCodeAt(start - 1))) start -= 1
   return start
 }
+
+/** Weighed by characters. */
+const cleanedBounds = { entriesMax: 1_000, weightMax: 200_000 }
 
 /** A shorter text would blank words of the log; no token is as short. */
 const secretCharsMin = 8

@@ -20,14 +20,25 @@ const ranges: Readonly<Record<string, Range>> = {
   DateTime: { min: 0, max: 2 ** 32 - 1, isWhole: true },
 }
 
+type BoundedColumns = readonly (readonly [name: string, range: Range])[]
+
+/** Of each table the columns of numbers. */
+const boundedColumns: ReadonlyMap<string, BoundedColumns> = new Map(
+  Object.entries<ServiceTable>(serviceTables).map(([name, { columns }]) => [name, columns.flatMap(boundsOf)]),
+)
+
+function boundsOf([name, type]: ServiceTable['columns'][number]): BoundedColumns {
+  const range = ranges[type]
+  return range === undefined ? [] : [[name, range]]
+}
+
 /** The row as a line of JSON without its line feed: columns, or the fields that the table is filled from. */
 export function rowLine(name: ServiceTableName, row: Readonly<Record<string, unknown>>): string {
-  const { columns }: ServiceTable = serviceTables[name]
   let taken = row
-  for (const [column, type] of columns) {
+  for (const [column, range] of boundedColumns.get(name) ?? []) {
     const value = row[column]
     if (typeof value !== 'number') continue
-    const inRange = numberWithin(type, value)
+    const inRange = nearest(range, value)
     if (inRange !== value) taken = { ...taken, [column]: inRange }
   }
   return withoutLoneHalves(JSON.stringify(taken))
@@ -36,7 +47,10 @@ export function rowLine(name: ServiceTableName, row: Readonly<Record<string, unk
 /** The number of this type that is nearest; 0 for what is none. */
 export function numberWithin(type: string, value: number): number {
   const range = ranges[type]
-  if (range === undefined) return value
+  return range === undefined ? value : nearest(range, value)
+}
+
+function nearest(range: Range, value: number): number {
   if (Number.isNaN(value)) return 0
   const whole = range.isWhole ? Math.trunc(value) : value
   return Math.min(Math.max(whole, range.min), range.max)

@@ -151,3 +151,14 @@ function requestOf(text: string) {
     resultRows: 0,
   }
 }
+
+t.test('a text that was told clean is looked at again once a secret is known that stands in it', async (t) => {
+  const secrets = new LogSecrets()
+  const secret = 'k8dj2hs9wq'
+  // It says `token`, so that it is searched as a whole, and what was found is kept.
+  const name = `token of ${secret}`
+  t.equal(secrets.cleanValue(name), name)
+  t.equal(secrets.cleanValue(name), name)
+  secrets.hide(secret)
+  t.equal(secrets.cleanValue(name), 'token of [redacted]')
+})
