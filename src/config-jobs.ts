@@ -64,7 +64,7 @@ export const jobOptions = {
     max: 100_000_000,
     default: 2_000_000,
     sentence:
-      'Rows that one INSERT of a populate reads, of at most 64 MiB in the columns that the view reads, or 128 MiB where it groups them. Where a sample of the rows comes to few groups, four times as many, of at most 256 MiB. More are faster where a view groups many rows into few, and take more memory.',
+      'Rows that one INSERT of a populate reads, of at most 64 MiB in the columns that the view reads, or 128 MiB where it groups them. Where groups are all that it gives, ten times as many at first, of at most 640 MiB, as long as they come to few groups. More are faster where a view groups many rows into few, and take more memory.',
   },
   verifyRowsMax: {
     kind: 'integer',

@@ -21,12 +21,19 @@ export interface ViewQuery {
   readonly keys: readonly string[]
   /** Whether the outermost SELECT aggregates rows. */
   readonly isGrouped: boolean
+  /**
+   * Whether it gives a row for a group, or fewer: those of a GROUP BY on the way of its rows, which nothing multiplies behind that. Then
+   * it reads nothing else.
+   */
+  readonly givesGroups: boolean
   /** Sentences about what means something else in a view. */
   readonly warnings: readonly string[]
   /** Why all rows together give something else than its blocks do; clauses. */
   readonly blockwise: readonly string[]
   /** Whether it makes the same rows of a block whenever it is run. */
   readonly isSteady: boolean
+  /** All aggregate functions that it calls, in lower case. */
+  readonly aggregateNames: ReadonlySet<string>
   /** Names of what comes of aggregates, with the function where it is nothing but a call of one, in lower case. */
   readonly aggregates: ReadonlyMap<string, string | null>
 }
@@ -95,9 +102,11 @@ export function readViewQuery(sql: CheckedQuery): ViewQuery {
     others: [...others],
     keys: keysOf(parsed, outermost),
     isGrouped: isGrouped(parsed, outermost),
+    givesGroups: givesGroups(parsed, path),
     warnings: warningsOf(parsed, { path, source, read }),
     blockwise: blockwiseOf(parsed, { path, source, read }, outermost),
     isSteady: others.size === 0 && isSteady(parsed, { path, source, read }),
+    aggregateNames: new Set(parsed.calls.flatMap(({ name }) => (isAllowedAggregate(name) ? [name.toLowerCase()] : []))),
     aggregates: aggregatesOf(parsed, outermost),
   }
 }
@@ -191,6 +200,22 @@ function selectIn({ scopes, tokens }: ParsedQuery, path: readonly number[]): Que
 
 function isGrouped(parsed: ParsedQuery, scope: QueryScope): boolean {
   return groupRange(parsed, scope) !== null || scope.columns.some((column) => hasAggregate(parsed, column))
+}
+
+function givesGroups(parsed: ParsedQuery, path: readonly number[]): boolean {
+  if (parsed.reads.length > 1 || parsed.tableFunctions.length > 0) return false
+  for (const index of path) {
+    const scope = parsed.scopes[index]
+    assert(scope !== undefined, 'a way has scopes')
+    const isOfGroups = groupRange(parsed, scope) !== null
+    const words = wordsAt(parsed, scope).map(({ key }) => key)
+    const isFilled = words.some((word, at) => word === 'WITH' && words[at + 1] === 'FILL')
+    // An array that is unfolded may be one of a group, whose rows are as many as those that were read.
+    const unfolds = parsed.calls.some((call) => call.scope === index && /^(?:arrayJoin|unnest)$/i.test(call.name))
+    if (unfolds || isFilled || (!isOfGroups && words.includes('JOIN'))) return false
+    if (isOfGroups) return true
+  }
+  return false
 }
 
 /** Whether an aggregate function stands in the range that has no window and is of no subquery there. */

@@ -10,6 +10,8 @@ export const clickhouseCodes = {
   notImplemented: 48,
   unknownTable: 60,
   syntaxError: 62,
+  /** TOO_MANY_ROWS: more than a statement may read, or groups than it may make. */
+  tooManyRows: 158,
   timeoutExceeded: 159,
   /** TOO_SLOW. */
   tooSlow: 160,

@@ -1,5 +1,3 @@
-import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
-
 /**
  * Pins: the parts that a table has at one moment, kept as they are in a table of their own. They share their files with it, so they
  * cost no copy; nothing merges them and nothing expires them, whatever becomes of the table. Every verb raises `StoreError`.
@@ -9,8 +7,6 @@ export interface Pins {
   make(pin: string, of: string): Promise<void>
   /** The same in a table of the same engine, so that FINAL reads both alike. */
   makeAlike(pin: string, of: string): Promise<void>
-  /** How many rows a query gives that reads some of a pin; null where it fails, or takes longer than a look may. */
-  countRows(query: CheckedQuery): Promise<number | null>
   /** Drops what `make` has made, if it is there. */
   drop(pin: string): Promise<void>
   /** An empty table of the columns and keys of another one, which keeps each row as it comes; its parts can be attached to the other. */

@@ -96,6 +96,11 @@ export function isOfView({ kind, message }: StoreError): boolean {
   return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
 }
 
+/** Whether the query of a fill made more groups than it may, see `FillRequest`: then nothing of it is inserted. */
+export function isOverGroups(error: StoreError): boolean {
+  return error.kind === 'engine' && error.clickhouseCode === clickhouseCodes.tooManyRows && !isOfView(error)
+}
+
 /**
  * Whether an INSERT failed by a view alone: by its query, by the table that it fills, or by what one block may take there. Such a view may
  * wait by itself; what the disk, the memory of the whole engine or its end bring about is no fault of it.

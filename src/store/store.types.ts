@@ -273,6 +273,8 @@ export interface AppendRequest {
   readonly query?: CheckedQuery
   /** Threads that compute `query`; absent is one. */
   readonly queryThreads?: number
+  /** See `FillRequest`. */
+  readonly queryGroupsMax?: number | undefined
   /** A condition over the columns of `from`; absent takes all of its rows. */
   readonly fromRows?: PartExpression
   /**
@@ -330,6 +332,13 @@ export interface FillRequest extends QueryCopyRequest {
   readonly blockId: string
   /** Threads that compute the query; with several its rows come in any order. */
   readonly threads: number
+  /**
+   * Groups that a thread may make of the rows, with any GROUP BY of the query; absent sets no bound. Beyond it the fill fails with an
+   * error that `isOverGroups` knows: then it is not stored, by no try.
+   */
+  readonly groupsMax?: number | undefined
+  /** Whether another try may have stored it. Absent is false. */
+  readonly isRepeat?: boolean
 }
 
 export interface ParquetSource {

@@ -1,7 +1,6 @@
 // How a pin is cut into chunks. The same parts are always cut in the same way, so that a chunk that is filled again after a kill has
 // the rows that it had before.
 
-import { assert } from '../../shared/assert.ts'
 import type { ChunkPiece, PinnedPart, RowRange } from '../../store/pins.types.ts'
 
 /** Rows that one INSERT fills, all of one partition. */
@@ -24,23 +23,32 @@ export interface ChunkLimits {
   readonly isByKey?: boolean
   /** Whether pieces of a part that is cut are alike, as small ones cost as much as large ones. Absent is false. */
   readonly isEven?: boolean
+  /** Set where chunks are larger than common ones, as far as their rows come to few groups. Not together with `isByKey`. */
+  readonly wide?: WideChunks
+}
+
+export interface WideChunks {
+  /** Groups that a thread may make of one. */
+  readonly groupsMax: number
+  /** What the chunks behind one that comes to more groups are cut by. */
+  readonly common: Pick<ChunkLimits, 'bytesMax' | 'rowsMax'>
+  /** How many there are, before the one that came to more groups; absent while none did. */
+  readonly count?: number
 }
 
 /** Parts in one INSERT, whose names stand in its text. */
 const piecesMax = 200
 /** Rows that the engine reads together, as a rule. */
 const granuleRows = 8_192
-/** How much is grouped before a populate is cut, to see how many groups there are: 10 to 120 ms, as memory is at hand or not. */
-const sampleGranules = 16
 
 export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): readonly Chunk[] {
   let before = 0
   const placed = parts.map((part) => {
-    const place = { part, before }
+    const place = { part, before, from: 0 }
     before += part.rowCount
     return place
   })
-  if (limits.isByKey !== true) return cutInTurn(placed, limits)
+  if (limits.isByKey !== true) return cutWide(placed, limits)
   const partitions = [...new Set(parts.map(({ partition }) => partition))]
   return partitions.flatMap((partition) => {
     const own = placed.filter(({ part }) => part.partition === partition)
@@ -50,25 +58,26 @@ export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): re
   })
 }
 
-/** Some rows from all over the parts, always the same ones of the same parts; none where there are too few. */
-export function sampleOf(parts: readonly PinnedPart[]): Chunk {
-  const granules = parts.flatMap(({ name, rowCount }) => {
-    return Array.from({ length: Math.floor(rowCount / granuleRows) }, (_, index) => ({ name, index }))
-  })
-  if (granules.length < sampleGranules) return { pieces: [], rowCount: 0 }
-  const pieces = Array.from({ length: sampleGranules }, (_, index) => {
-    const granule = granules[Math.floor((index * granules.length) / sampleGranules)]
-    assert(granule !== undefined, 'there are as many granules as are taken')
-    const from = granule.index * granuleRows
-    return { part: granule.name, range: { from, to: from + granuleRows } }
-  })
-  return { pieces, rowCount: sampleGranules * granuleRows }
-}
-
-/** A part, and how many rows are in those before. */
+/** A part, how many rows are in those before, and from which of its rows on it is cut. */
 interface PlacedPart {
   readonly part: PinnedPart
   readonly before: number
+  readonly from: number
+}
+
+/** Wide chunks as long as they come to few groups, then common ones. */
+function cutWide(parts: readonly PlacedPart[], limits: ChunkLimits): readonly Chunk[] {
+  const chunks = cutInTurn(parts, limits)
+  const { wide } = limits
+  if (wide?.count === undefined) return chunks
+  const kept = chunks.slice(0, wide.count)
+  const cut = new Map(kept.flatMap(({ pieces }) => pieces.map(({ part, range }) => [part, range?.to ?? null] as const)))
+  const rest = parts.flatMap((placed) => {
+    const from = cut.get(placed.part.name)
+    if (from === undefined) return [placed]
+    return from === null || from >= placed.part.rowCount ? [] : [{ ...placed, from }]
+  })
+  return [...kept, ...cutInTurn(rest, { ...limits, ...wide.common })]
 }
 
 /** One part after the other: small ones together, large ones in pieces. */
@@ -79,17 +88,17 @@ function cutInTurn(parts: readonly PlacedPart[], limits: ChunkLimits): readonly 
     if (open !== null && open.pieces.length > 0) chunks.push({ pieces: open.pieces, rowCount: open.rowCount })
     open = null
   }
-  for (const { part, before } of parts) {
+  for (const { part, before, from: first } of parts) {
     const rowsMax = chunkRows(part, limits)
-    const isFitting = part.rowCount <= rowsMax
+    const isFitting = first === 0 && part.rowCount <= rowsMax
     if (!isFitting || !fits(open, part, limits)) close()
     if (isFitting) {
       open ??= newChunk(part.partition)
       addPiece(open, { part, range: null, before, step: limits.step })
       open.byteCount += part.byteCount
     } else {
-      const rows = limits.isEven === true ? evenRows(part.rowCount, rowsMax) : rowsMax
-      for (let from = 0; from < part.rowCount; from += rows) {
+      const rows = limits.isEven === true ? evenRows(part.rowCount - first, rowsMax) : rowsMax
+      for (let from = first; from < part.rowCount; from += rows) {
         const range = { from, to: Math.min(from + rows, part.rowCount) }
         open = newChunk(part.partition)
         addPiece(open, { part, range, before, step: limits.step })

@@ -1,31 +1,27 @@
 // How large the chunks of a populate are, and how many are filled at once: it depends on what the view gives of their rows.
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
-import { tokenize } from '../../schema/syntax/lexer.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
-import type { Store } from '../../store/store.types.ts'
-import type { TableGraph } from '../../store/tables.types.ts'
+import { readViewQuery, type ViewQuery } from '../view-query.ts'
 import type { PopulateCheckpoint, PopulatedBranch } from './populate.types.ts'
-import { sampleOf } from './populate-chunks.ts'
-import { chunkQuery, dependsOnOrder, groupsRows, mayGroupByKey } from './populate-query.ts'
+import type { WideChunks } from './populate-chunks.ts'
+import { dependsOnOrder, groupsRows, mayGroupByKey } from './populate-query.ts'
 
-export type ChunkManner = Required<Pick<PopulateCheckpoint, 'bytesMax' | 'isByKey' | 'rowsMax' | 'threads'>>
+export type ChunkManner = Required<Pick<PopulateCheckpoint, 'bytesMax' | 'isByKey' | 'rowsMax' | 'threads'>> &
+  Pick<PopulateCheckpoint, 'wide'>
 
-/** One SELECT of the view, with what is pinned for it. */
-export interface PinnedBranch {
-  readonly view: PopulatedBranch
+/** One SELECT of the view, with the data source that it reads, and what is pinned of that. */
+export interface FilledBranch {
+  readonly view: Pick<PopulatedBranch, 'select'>
   readonly source: DataSource | undefined
-  readonly pin: string
-  readonly parts: readonly PinnedPart[]
+  readonly parts: readonly Pick<PinnedPart, 'byteCount' | 'rowCount'>[]
 }
 
-export interface MannerDeps {
-  readonly store: Pick<Store, 'pins'>
-  readonly graph: TableGraph
+export interface MannerRules {
   /** Whether what is inserted later has to come later. */
   readonly isOrdered: boolean
-  /** Rows of a chunk, as far as nothing speaks for more. */
+  /** Rows of a common chunk. */
   readonly rowsMax: number
 }
 
@@ -35,52 +31,62 @@ export const chunksAtOnce = 2
 /** Of what a chunk reads, before compression: all of it is in memory together, but where it is grouped. */
 const chunkBytesMax = 64 * mebibyte
 const groupedBytesMax = 128 * mebibyte
-/** How much larger a chunk is that comes to few groups. */
-const fewGroupsTimes = 4
-/** Of the rows of a sample, at most so many groups are few: then all rows have no more than some 50,000, if they are alike. */
-const fewGroupsShare = 1 / 3
+/** A chunk is one block, and the engine cuts no block of so many rows. */
+const wideRowsMax = 100_000_000
+
+/**
+ * How many times the rows of a common chunk a wide one has, and how many groups a thread may make of it, as a share of these rows. With small
+ * states, as those of counts and sums are, it takes no more memory than two common chunks at once; others may grow with each row, or
+ * take kilobytes for each group.
+ */
+const wideOfSmall = { times: 10, groupsShare: 1 }
+const wideOfOthers = { times: 4, groupsShare: 1 / 40 }
 
 /**
  * - Where rows are grouped by what they are sorted by, each chunk is a range of the sorting key.
- * - Where many rows come to few groups, chunks are large, and all threads compute one after the other: so there are few INSERTs, and no
- *   thread waits while another one has the last. With as many groups as rows that was half as fast, and took twice the memory.
+ * - Where groups are all that a chunk gives, chunks are wide, and all threads compute one after the other: so there are few INSERTs, no
+ *   thread waits while another one has the last, and groups that all chunks have are written less often. As soon as one comes to more
+ *   groups than it may, chunks are common: then wide ones were half as fast, and took twice the memory.
  * - All else has chunks of common size, two of them at once.
  */
-export async function mannerOf(branches: readonly PinnedBranch[], deps: MannerDeps): Promise<ChunkManner> {
-  const { isOrdered, rowsMax } = deps
+export function mannerOf(branches: readonly FilledBranch[], { isOrdered, rowsMax }: MannerRules): ChunkManner {
   const isGrouped = branches.every(({ view }) => groupsRows(view.select))
   const isByKey = isGrouped && !isOrdered && branches.every(isCutByKey)
-  const common = { rowsMax, bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax, isByKey, threads: 1 }
-  if (!isGrouped || isByKey || isOrdered) return common
-  for (const branch of branches) if (!(await givesFewGroups(branch, deps))) return common
+  const common = { rowsMax, bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax }
+  if (!isGrouped || isByKey || isOrdered) return { ...common, isByKey, threads: 1 }
+  const queries = branches.map(({ view }) => readViewQuery(view.select))
+  const isWide = queries.every(({ givesGroups }) => givesGroups) && !branches.some(isInOrder)
+  if (!isWide) return { ...common, isByKey, threads: 1 }
+  const { times, groupsShare } = queries.every(hasSmallStates) ? wideOfSmall : wideOfOthers
+  const groupsMax = Math.max(1, Math.floor(groupsShare * commonRows(branches, common)))
   return {
-    rowsMax: fewGroupsTimes * rowsMax,
-    bytesMax: fewGroupsTimes * chunkBytesMax,
+    rowsMax: Math.min(times * rowsMax, wideRowsMax),
+    bytesMax: times * chunkBytesMax,
     isByKey: false,
     threads: chunksAtOnce,
+    wide: { groupsMax, common },
   }
 }
 
-function isCutByKey({ view, source }: PinnedBranch): boolean {
+/** How many rows a common chunk has, by what all rows have on average. */
+function commonRows(branches: readonly FilledBranch[], { rowsMax, bytesMax }: WideChunks['common']): number {
+  const parts = branches.flatMap((branch) => branch.parts)
+  const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
+  const byteCount = parts.reduce((bytes, part) => bytes + part.byteCount, 0)
+  return Math.min(rowsMax, (bytesMax * rowCount) / Math.max(1, byteCount))
+}
+
+const smallStates =
+  /^(?:count|sum|sumwithoverflow|sumkahan|sumcount|avg|avgweighted|min|max|corr|(?:var|stddev|covar)(?:pop|samp)|group_?bit_?(?:and|or|xor))(?:if|array|ornull|ordefault|merge|(?:simple)?state)*$/
+
+function hasSmallStates({ aggregateNames }: ViewQuery): boolean {
+  return [...aggregateNames].every((name) => smallStates.test(name))
+}
+
+function isCutByKey({ view, source }: FilledBranch): boolean {
   return source !== undefined && mayGroupByKey(view.select, source)
 }
 
-/** Raises `StoreError` of an engine that has ended. */
-async function givesFewGroups(
-  { view, pin, parts }: PinnedBranch,
-  { store, graph }: Pick<MannerDeps, 'graph' | 'store'>,
-): Promise<boolean> {
-  const { pieces, rowCount } = sampleOf(parts)
-  // A join would be computed for the sample alone.
-  if (rowCount === 0 || dependsOnOrder(view.select) || readsOthers(view)) return false
-  const query = chunkQuery(view, new Set(graph.tables.keys()), { pin, pieces, condition: null })
-  const groupCount = await store.pins.countRows(query)
-  return groupCount !== null && groupCount <= rowCount * fewGroupsShare
-}
-
-function readsOthers({ select }: PopulatedBranch): boolean {
-  const keys = tokenize(select).map(({ key }) => key)
-  return keys.some(
-    (key, index) => key === 'JOIN' || (key === 'IN' && keys[index + 1] === '(' && keys[index + 2] === 'SELECT'),
-  )
+function isInOrder({ view }: FilledBranch): boolean {
+  return dependsOnOrder(view.select)
 }

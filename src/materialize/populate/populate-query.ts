@@ -25,6 +25,9 @@ export interface ChunkFill {
   readonly blockId: string
   /** That compute it: with several its rows come in any order. */
   readonly threads: number
+  /** See `FillRequest`. */
+  readonly groupsMax?: number | undefined
+  readonly isRepeat?: boolean
 }
 
 /** Fills a table with what a view gives of a chunk, as one block. Raises `StoreError`. @throws SQL_INVALID (400) */

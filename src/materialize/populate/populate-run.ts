@@ -10,6 +10,7 @@ import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
+import { isOverGroups, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
@@ -48,6 +49,8 @@ export class PopulateRun {
   readonly #tables: PopulateTables
   /** Whether rows that came meanwhile are not in what was filled. */
   #missedRows = false
+  /** Whether an earlier life may have filled chunks that the checkpoint does not tell of. */
+  #isResumed = false
   #pinnedParts: Promise<readonly (readonly PinnedPart[])[]> | undefined
   #pinnedGraph: Promise<TableGraph> | undefined
 
@@ -69,6 +72,7 @@ export class PopulateRun {
       this.#job.signal.throwIfAborted()
       if (this.#job.checkpoint === null) this.#refuseGone()
       await pinning.sweep()
+      this.#isResumed = this.#job.checkpoint !== null
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
@@ -94,10 +98,9 @@ export class PopulateRun {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
     const pinned = isPinned ? await this.#refuseLost() : await this.#pinWhenFree()
-    const [parts, graph] = await Promise.all([this.#parts(true), this.#graph()])
+    const [parts, graph] = await Promise.all([this.#parts(true), this.#graph(), store.sync()])
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
-    const [manner] = await Promise.all([this.#mannerOf(parts, graph), store.sync()])
-    const limits = { ...manner, step: stepOf(request, rowCount), isEven: true }
+    const limits = { ...this.#mannerOf(parts, graph), step: stepOf(request, rowCount), isEven: true }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (graph.tables.get(this.#tables.staging)?.uuid ?? '') : null
     const checkpoint = { ...limits, total, done: 0, stagingUuid, ...pinned }
@@ -106,14 +109,11 @@ export class PopulateRun {
     return checkpoint
   }
 
-  async #mannerOf(parts: readonly (readonly PinnedPart[])[], graph: TableGraph): Promise<ChunkManner> {
-    const { catalog, store } = this.#deps
+  #mannerOf(parts: BranchParts, graph: TableGraph): ChunkManner {
     const branches = this.#branches.map((view, index) => {
-      const { pin } = branchTables(this.#order.pinId, index)
-      return { view, source: catalog.find(view.sourceId), pin, parts: parts[index] ?? [] }
+      return { view, source: this.#deps.catalog.find(view.sourceId), parts: parts[index] ?? [] }
     })
-    const { populateChunkRowsMax: rowsMax } = this.#options
-    return await mannerOf(branches, { store, graph, isOrdered: this.#isOrdered(graph), rowsMax })
+    return mannerOf(branches, { isOrdered: this.#isOrdered(graph), rowsMax: this.#options.populateChunkRowsMax })
   }
 
   /** A pin that was made before the job may be gone. */
@@ -145,16 +145,22 @@ export class PopulateRun {
     return { holds, held, refuseGone: () => this.#refuseGone(), signal: this.#job.signal }
   }
 
-  async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
-    const chunks = cutAll(await this.#parts(limits.isEven === true), limits)
+  async #fill(checkpoint: PopulateCheckpoint): Promise<void> {
+    for (let next: PopulateCheckpoint | null = checkpoint; next !== null; ) next = await this.#fillAs(next)
+  }
+
+  /** What is to be filled in another way, as a wide chunk came to many groups; null when all is filled. */
+  async #fillAs({ done, total, ...limits }: PopulateCheckpoint): Promise<PopulateCheckpoint | null> {
+    const parts = await this.#parts(limits.isEven === true)
+    const chunks = cutAll(parts, limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await this.#graph()
-    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph, limits.threads) }
+    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph, limits) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
     let next = done
-    let failure: { readonly thrown: unknown } | null = null
+    let failure: Failed | null = null
     const work = async (): Promise<void> => {
       while (failure === null && !this.#job.signal.aborted && next < total) {
         const index = next
@@ -170,11 +176,14 @@ export class PopulateRun {
     }
     const atOnce = this.#isOrdered(graph) ? 1 : chunksAtOnce / filling.into.threads
     await Promise.all(Array.from({ length: atOnce }, work))
-    await this.#endFill(progress, failure)
-    await this.#save({ ...limits, done: progress.done, total })
+    const reached = { ...limits, done: progress.done, total }
+    const narrower = narrowedBy(failure, reached, parts)
+    if (narrower === null) await this.#endFill(progress, failure)
+    await this.#save(narrower ?? reached)
+    return narrower
   }
 
-  async #endFill(progress: PopulateProgress, failure: { readonly thrown: unknown } | null): Promise<void> {
+  async #endFill(progress: PopulateProgress, failure: Failed | null): Promise<void> {
     const { signal } = this.#job
     if (failure !== null && !signal.aborted) {
       progress.tell('error')
@@ -232,7 +241,7 @@ export class PopulateRun {
     })
   }
 
-  #into(graph: TableGraph, threads = 1): Filling['into'] {
+  #into(graph: TableGraph, { threads = 1, wide }: Pick<PopulateCheckpoint, 'threads' | 'wide'>): Filling['into'] {
     const { view, request } = this.#order
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
@@ -240,6 +249,8 @@ export class PopulateRun {
       table: request.truncates ? this.#tables.staging : view.targetId,
       columns: filledColumns(view, target),
       threads,
+      groupsMax: wide?.count === undefined ? wide?.groupsMax : undefined,
+      isRepeat: this.#isResumed,
     }
   }
 
@@ -341,15 +352,42 @@ interface BranchChunk extends Chunk {
   readonly branch: number
 }
 
-function cutAll(parts: readonly (readonly PinnedPart[])[], limits: ChunkLimits): readonly BranchChunk[] {
-  return parts.flatMap((own, branch) => cutChunks(own, limits).map((chunk) => ({ ...chunk, branch })))
+type BranchParts = readonly (readonly PinnedPart[])[]
+
+/** Of all SELECTs, one behind the other. */
+function cutAll(parts: BranchParts, limits: ChunkLimits): readonly BranchChunk[] {
+  const chunks: BranchChunk[] = []
+  for (const [branch, own] of parts.entries()) {
+    const { wide } = limits
+    const count = wide?.count === undefined ? undefined : Math.max(0, wide.count - chunks.length)
+    const ownLimits = wide === undefined || count === undefined ? limits : { ...limits, wide: { ...wide, count } }
+    for (const chunk of cutChunks(own, ownLimits)) chunks.push({ ...chunk, branch })
+  }
+  return chunks
+}
+
+interface Failed {
+  readonly thrown: unknown
+}
+
+/** What is left with common chunks, where it was a wide one that failed as it came to too many groups; null otherwise. */
+function narrowedBy(
+  failure: Failed | null,
+  reached: PopulateCheckpoint,
+  parts: BranchParts,
+): PopulateCheckpoint | null {
+  const { wide, done } = reached
+  if (wide === undefined || failure === null) return null
+  if (!(failure.thrown instanceof StoreError && isOverGroups(failure.thrown))) return null
+  const limits = { ...reached, threads: 1, wide: { ...wide, count: done } }
+  return { ...limits, total: cutAll(parts, limits).length }
 }
 
 interface Filling {
   readonly graph: TableGraph
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
-  readonly into: Pick<ChunkFill, 'columns' | 'table' | 'threads'>
+  readonly into: Pick<ChunkFill, 'columns' | 'groupsMax' | 'isRepeat' | 'table' | 'threads'>
 }
 
 /** Saves now and then, one after the other. */

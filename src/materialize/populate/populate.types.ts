@@ -4,6 +4,7 @@ import type { LogFields } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import type { ComparedColumn, ComparedManner } from '../../store/comparisons.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
+import type { WideChunks } from './populate-chunks.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 
 /**
@@ -169,6 +170,7 @@ export interface PopulateCheckpoint {
   readonly isEven?: boolean
   /** That compute one chunk; absent is one. */
   readonly threads?: number
+  readonly wide?: WideChunks
   readonly total: number
   /** So many of the first chunks are filled, and outlive a power cut. */
   readonly done: number

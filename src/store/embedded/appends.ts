@@ -12,6 +12,7 @@ import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { AppendGate } from '../append-gate.ts'
 import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
 import { appendStatement } from '../sql/append-statement.ts'
+import { repeatedAppend } from '../sql/fill-append.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
 import type { AppendKeeper, AppendRequest, RowPartition } from '../store.types.ts'
 import { isStopped, lateInsertError } from '../store-error.ts'
@@ -159,7 +160,7 @@ export class Appends {
     for (let repeats = 0; ; repeats += 1) {
       try {
         if (repeats === 0) await this.#appendOnce(request, path, running)
-        else await this.#appendOnce({ ...request, leftBy: undefined }, path, running)
+        else await this.#appendOnce({ ...repeatedAppend(request), leftBy: undefined }, path, running)
         return
       } catch (error) {
         if (isStopped(error)) {

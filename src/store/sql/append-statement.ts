@@ -1,5 +1,6 @@
 import { type PartExpression, partExpression } from '../../codec/arrow/part-expression.ts'
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows, TableRows } from '../store.types.ts'
@@ -141,6 +142,13 @@ function orderedSource(request: AppendRequest, path: string): string {
   return isJoined ? `(SELECT * FROM ${source} ORDER BY rowNumberInAllBlocks())` : source
 }
 
+/** The bound stands within the query: outside of it, views that see the rows would have it too, with the rows inserted already. */
+function boundedQuery(query: CheckedQuery, groupsMax: number | undefined): string {
+  if (groupsMax === undefined) return query
+  const settings = settingsText({ max_rows_to_group_by: groupsMax, group_by_overflow_mode: 'throw' })
+  return `SELECT * FROM (${query}) SETTINGS ${settings}`
+}
+
 function fileSource(
   {
     layout,
@@ -148,11 +156,12 @@ function fileSource(
     from,
     fromRows,
     query,
+    queryGroupsMax,
     isNative,
-  }: Pick<AppendRequest, 'from' | 'fromRows' | 'isNative' | 'layout' | 'parquet' | 'query'>,
+  }: Pick<AppendRequest, 'from' | 'fromRows' | 'isNative' | 'layout' | 'parquet' | 'query' | 'queryGroupsMax'>,
   path: string,
 ): string {
-  if (query !== undefined) return `(${query})`
+  if (query !== undefined) return `(${boundedQuery(query, queryGroupsMax)})`
   if (from !== undefined) return `(${tableSource(from, fromRows)})`
   // It tells its columns by itself.
   if (isNative === true) return `file(${quoteString(path)}, 'Native')`

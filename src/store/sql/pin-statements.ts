@@ -1,14 +1,11 @@
-import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { assert } from '../../shared/assert.ts'
-import { mebibyte } from '../../shared/bytes.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import type { PinnedPart, Pins } from '../pins.types.ts'
 import type { CommandNature, Statements } from '../statements.types.ts'
-import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { qualified } from './qualified.ts'
-import { fillSettings, limitSettings, type Settings, settingsText } from './statement-settings.ts'
+import { type Settings, settingsText } from './statement-settings.ts'
 
 /**
  * What holds back every merge, as the selector finds no parts that are small enough: `SYSTEM STOP MERGES` would be forgotten with the
@@ -79,18 +76,6 @@ export class PinStatements implements Pins {
     })
   }
 
-  async countRows(query: CheckedQuery): Promise<number | null> {
-    try {
-      const sql = `SELECT count() AS rowCount FROM (${query}) SETTINGS ${settingsText(lookSettings)}`
-      const [found] = await this.#statements.rows<Pick<PinnedPart, 'rowCount'>>(sql, { isLong: true })
-      return found?.rowCount ?? null
-    } catch (thrown) {
-      // What the engine says of the query it says again of whoever fills with it.
-      if (thrown instanceof StoreError && thrown.kind === 'engine') return null
-      throw thrown
-    }
-  }
-
   /**
    * The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
    * its own a table takes no TTL from the other.
@@ -140,13 +125,6 @@ interface PartColumns {
 function shareOf(parts: readonly PartColumns[]): number | null {
   const known = parts.reduce((bytes, part) => bytes + part.known, 0)
   return known === 0 ? null : parts.reduce((bytes, part) => bytes + part.read, 0) / known
-}
-
-/** A look that takes longer is no help. It reads as a fill does. */
-const lookSettings: Settings = {
-  ...fillSettings,
-  ...limitSettings({ timeMaxMs: 1_000, memoryBytesMax: 256 * mebibyte }),
-  max_threads: 1,
 }
 
 interface TableKeys {

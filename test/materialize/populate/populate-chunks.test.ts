@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Chunk, type ChunkLimits, cutChunks, sampleOf } from '../../../src/materialize/populate/populate-chunks.ts'
+import { type Chunk, type ChunkLimits, cutChunks } from '../../../src/materialize/populate/populate-chunks.ts'
 import type { PinnedPart } from '../../../src/store/pins.types.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -105,18 +105,24 @@ t.test('where it is asked for, pieces of a part are alike, and as few as the lim
   t.end()
 })
 
-t.test('a sample has granules from all over the parts, none twice, and none of few rows', (t) => {
-  const parts = [100_000, 3, 50_000].map((rowCount, index) => {
-    return { name: `p_${index}`, partition: 'all', rowCount, byteCount: rowCount }
-  })
-  const { pieces, rowCount } = sampleOf(parts)
-  t.equal(rowCount, 16 * 8_192)
-  t.equal(new Set(pieces.map(({ part, range }) => `${part} ${range?.from}`)).size, 16)
-  for (const { part, range } of pieces) {
-    const of = parts.find(({ name }) => name === part)?.rowCount ?? 0
-    t.ok(range !== null && range.to - range.from === 8_192 && range.to <= of)
+t.test('behind wide chunks that are kept come common ones of the rows that are left', (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  for (let round = 0; round < byTier({ quick: 40, full: 200, soak: 10_000 }); round += 1) {
+    const parts = Array.from({ length: 1 + random.below(8) }, (_, index) => {
+      const rowCount = 1 + random.below(random.below(2) === 0 ? 60_000 : 50)
+      return { name: `p_${index}`, partition: String(Math.floor(index / 4)), rowCount, byteCount: rowCount * 10 }
+    })
+    const common = { rowsMax: 8_192, bytesMax: 1_000_000 }
+    const limits = { rowsMax: 32_768, bytesMax: 4_000_000, step: 1 + random.below(2) * random.below(9), isEven: true }
+    const wide = cutChunks(parts, { ...limits, wide: { groupsMax: 8_192, common } })
+    t.same(wide, cutChunks(parts, limits))
+    const count = random.below(wide.length + 1)
+    const chunks = cutChunks(parts, { ...limits, wide: { groupsMax: 8_192, common, count } })
+    t.same(chunks.slice(0, count), wide.slice(0, count))
+    t.ok(chunks.slice(count).every(({ rowCount }) => rowCount <= common.rowsMax))
+    t.same(rowsOf(chunks, parts), rowsOf(wide, parts), 'every row once')
   }
-  t.same(new Set(pieces.map(({ part }) => part)), new Set(['p_0', 'p_2']))
-  t.same(sampleOf(parts.slice(1)), { pieces: [], rowCount: 0 })
   t.end()
 })

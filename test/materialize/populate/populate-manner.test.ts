@@ -14,52 +14,82 @@ t.teardown(async () => {
   await directory.remove()
 })
 
-await store.command('CREATE TABLE ws_0001.t_rows (id UInt64, kind UInt8) ENGINE = MergeTree ORDER BY id')
-await store.command('INSERT INTO ws_0001.t_rows SELECT number, number % 100 FROM numbers(300000)')
-await store.pins.make('p_rows', 't_rows')
-
 // As far as it is looked at.
 const source = {
   columns: [{ name: 'id' }, { name: 'kind' }],
   engine: { name: 'MergeTree', options: { sorting_key: 'id' } },
 } as unknown as DataSource
 
-async function manner(sql: string, { isOrdered = false, key = 'id' } = {}) {
+function manner(sql: string, { isOrdered = false, key = 'id', rowBytes = 20 } = {}) {
   const select = sql.replaceAll('{from}', 'ws_0001.t_rows') as CheckedQuery
   const sorted = { ...source, engine: { ...source.engine, options: { sorting_key: key } } }
-  const parts = await store.pins.parts('p_rows', null)
-  const branch = { view: { id: 'v_1', sourceId: 't_rows', select }, source: sorted, pin: 'p_rows', parts }
-  return await mannerOf([branch], { store, graph: await store.views.graph(), isOrdered, rowsMax: 1_000 })
+  const parts = [{ rowCount: 100_000, byteCount: 100_000 * rowBytes }]
+  return mannerOf([{ view: { select }, source: sorted, parts }], { isOrdered, rowsMax: 1_000 })
 }
 
 const common = { rowsMax: 1_000, isByKey: false, threads: 1 }
+const grouped = { ...common, bytesMax: 128 * mebibyte }
 const byKind = 'SELECT kind, count() AS n FROM {from} GROUP BY kind'
 
-t.test('chunks are large, and have all threads, where many rows come to few groups', async (t) => {
-  t.same(await manner(byKind), { rowsMax: 4_000, bytesMax: 256 * mebibyte, isByKey: false, threads: 2 })
+t.test('chunks are wide, and have all threads, where groups are all that they give', async (t) => {
+  const wide = {
+    rowsMax: 10_000,
+    bytesMax: 640 * mebibyte,
+    isByKey: false,
+    threads: 2,
+    wide: { groupsMax: 1_000, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } },
+  }
+  for (const sql of [
+    byKind,
+    `SELECT kind, n + 1 AS n FROM (${byKind}) WHERE n > 3`,
+    'SELECT kind, tag, sumState(n) AS n FROM {from} ARRAY JOIN [1, 2] AS tag GROUP BY kind, tag',
+    'SELECT kind, maxSimpleState(tag) AS n FROM (SELECT kind, arrayJoin([1, 2]) AS tag FROM {from}) GROUP BY kind',
+  ])
+    t.same(manner(sql), wide, sql)
+  t.equal(manner(byKind, { rowBytes: mebibyte }).wide?.groupsMax, 128, 'groups take as much memory as long rows')
+})
+
+t.test('they are less wide, and may have fewer groups, where what is kept of a group may grow', async (t) => {
+  const wide = {
+    rowsMax: 4_000,
+    bytesMax: 256 * mebibyte,
+    isByKey: false,
+    threads: 2,
+    wide: { groupsMax: 25, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } },
+  }
+  for (const name of [
+    'uniqExact',
+    'uniqHLL12State',
+    'quantile',
+    'sumDistinct',
+    'sumMap',
+    'countForEach',
+    'groupUniqArray',
+  ])
+    t.same(manner(`SELECT kind, ${name}(other) AS n, count() AS c FROM {from} GROUP BY kind`), wide, name)
 })
 
 t.test('all else has chunks of common size, two at once', async (t) => {
-  t.same(await manner('SELECT id, kind FROM {from}'), { ...common, bytesMax: 64 * mebibyte })
-  const grouped = { ...common, bytesMax: 128 * mebibyte }
+  t.same(manner('SELECT id, kind FROM {from}'), { ...common, bytesMax: 64 * mebibyte })
+  t.same(manner('SELECT kind, groupArray(kind) AS ks FROM {from} GROUP BY kind'), grouped, 'rows in their order')
+  t.same(manner(byKind, { isOrdered: true }), grouped, 'chunks in their order')
   t.same(
-    await manner('SELECT intDiv(id, 2) AS half, count() AS n FROM {from} GROUP BY half', { key: 'kind' }),
-    grouped,
-    'many groups',
-  )
-  t.same(await manner('SELECT kind, groupArray(kind) AS ks FROM {from} GROUP BY kind'), grouped, 'rows in their order')
-  t.same(await manner(byKind, { isOrdered: true }), grouped, 'chunks in their order')
-  t.same(await manner(`${byKind} HAVING kind IN (SELECT 1)`), grouped, 'another query would be computed for the sample')
-  t.same(
-    await manner('SELECT kind + throwIf(kind = 7) AS k, count() AS n FROM {from} GROUP BY k'),
-    grouped,
-    'it fails, which is not told here',
-  )
-  t.same(
-    await manner('SELECT id, count() AS n FROM {from} GROUP BY id'),
+    manner('SELECT id, count() AS n FROM {from} GROUP BY id'),
     { ...grouped, isByKey: true },
     'ranges of the sorting key',
   )
+})
+
+t.test('nor are they wide where what they give may be more than groups', async (t) => {
+  for (const sql of [
+    'SELECT kind, 1 AS n FROM {from} WHERE kind IN (SELECT kind FROM {from} GROUP BY kind)',
+    `SELECT kind, n FROM (${byKind}) AS g JOIN ws_0001.t_others AS o ON o.kind = g.kind`,
+    'SELECT kind, arrayJoin(groupUniqArray(other)) AS one FROM {from} GROUP BY kind',
+    'SELECT kind, groupUniqArray(other) AS all, unnest(all) AS one FROM {from} GROUP BY kind',
+    'SELECT kind, one FROM (SELECT kind, groupUniqArray(other) AS all FROM {from} GROUP BY kind) ARRAY JOIN all AS one',
+    `${byKind} ORDER BY kind WITH FILL FROM 0 TO 1000000`,
+  ])
+    t.same(manner(sql), grouped, sql)
 })
 
 t.test('a function counts as dependent on the order under each of the names that the engine has for it', async (t) => {

@@ -43,7 +43,7 @@ t.test('a populate fills what a view gives of the rows that are there, and what 
   const view = world.view(source, near, byDay, ['d', 'n', 'v'])
   await world.link(view)
   await world.link(world.view(near, far, 'SELECT sum(n) AS n, sum(v) AS v FROM {from}', ['n', 'v']))
-  const life = await world.live(150)
+  const life = await world.live(60)
   const plan = await life.populates.plan(view, wholePopulate)
   t.match(plan.reads, { rowCount: 10_000, partitionCount: 2 })
   t.same(plan.warnings, [])

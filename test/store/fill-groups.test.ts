@@ -1,0 +1,71 @@
+import t from 'tap'
+import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { appendStatement } from '../../src/store/sql/append-statement.ts'
+import { fillAppend, repeatedAppend } from '../../src/store/sql/fill-append.ts'
+import type { FillRequest } from '../../src/store/store.types.ts'
+import { isOverGroups, StoreError } from '../../src/store/store-error.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
+
+const directory = await createTestDirectory()
+const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+t.teardown(async () => {
+  await store.close()
+  await directory.remove()
+})
+
+await store.command('CREATE TABLE ws_0001.t_from (k UInt64) ENGINE = MergeTree ORDER BY k')
+await store.command('INSERT INTO ws_0001.t_from SELECT number % 3000 FROM numbers(100000)')
+const engine =
+  'ENGINE = SummingMergeTree ORDER BY k SETTINGS non_replicated_deduplication_window = 100, max_bytes_to_merge_at_max_space_in_pool = 1'
+for (const name of ['t_to', 't_behind'])
+  await store.command(`CREATE TABLE ws_0001.${name} (k UInt64, n UInt64) ${engine}`)
+
+function fill(blockId: string, more: Partial<FillRequest>): FillRequest {
+  // The test vouches for it.
+  const query = 'SELECT k, count() AS n FROM ws_0001.t_from GROUP BY k' as CheckedQuery
+  return { table: 't_to', columns: ['k', 'n'], query, rowCount: 100_000, blockId, threads: 2, ...more }
+}
+
+async function stored(table = 't_to') {
+  const [found] = await store.rows<{ readonly n: number }>(`SELECT sum(n) AS n FROM ws_0001.${table}`)
+  return found?.n
+}
+
+function isOver(thrown: unknown): boolean {
+  return thrown instanceof StoreError && isOverGroups(thrown)
+}
+
+t.test('a fill that comes to more groups than it may stores nothing, and is told from others that fail', async (t) => {
+  const over = await store.fill(fill('b-1', { threads: 1, groupsMax: 2_999 })).catch((thrown: unknown) => thrown)
+  t.ok(isOver(over))
+  t.equal(await stored(), 0)
+  const missing = 'SELECT k, n FROM ws_0001.t_missing GROUP BY k' as CheckedQuery
+  const failed = await store.fill(fill('b-1', { query: missing, groupsMax: 1 })).catch((thrown: unknown) => thrown)
+  t.ok(failed instanceof StoreError && !isOverGroups(failed))
+  await store.fill(fill('b-1', { threads: 1, groupsMax: 3_000 }))
+  t.equal(await stored(), 100_000)
+})
+
+t.test('what one try has stored no other one is refused', async (t) => {
+  await store.fill(fill('b-2', { threads: 2, groupsMax: 3_000 }))
+  t.equal(await stored(), 200_000)
+  await store.fill(fill('b-2', { threads: 2, groupsMax: 1_500, isRepeat: true }))
+  t.equal(await stored(), 200_000, 'one thread has as many as two may have')
+  const over = store
+    .fill(fill('b-3', { threads: 2, groupsMax: 1_499, isRepeat: true }))
+    .catch((thrown: unknown) => thrown)
+  t.ok(isOver(await over))
+  const again = repeatedAppend(fillAppend(fill('b-4', { threads: 2, groupsMax: 10 })))
+  t.match(appendStatement(again, ''), /max_rows_to_group_by = 20\b/)
+  t.match(appendStatement(again, ''), /max_threads = 1\b/)
+  t.same(repeatedAppend(again), again)
+})
+
+t.test('a view behind the table may make more groups', async (t) => {
+  await store.command(
+    'CREATE MATERIALIZED VIEW ws_0001.v_1 TO ws_0001.t_behind AS SELECT 10 * k + arrayJoin(range(5)) AS k, sum(n) AS n FROM ws_0001.t_to GROUP BY k',
+  )
+  await store.fill(fill('b-5', { threads: 2, groupsMax: 3_000 }))
+  t.equal(await stored('t_behind'), 500_000)
+})
