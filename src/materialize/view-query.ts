@@ -23,7 +23,7 @@ export interface ViewQuery {
   readonly isGrouped: boolean
   /**
    * Whether it gives a row for a group, or fewer: those of a GROUP BY on the way of its rows, which nothing multiplies behind that. Then
-   * it reads nothing else.
+   * it reads nothing else, and holds no rows.
    */
   readonly givesGroups: boolean
   /** Sentences about what means something else in a view. */
@@ -204,15 +204,16 @@ function isGrouped(parsed: ParsedQuery, scope: QueryScope): boolean {
 
 function givesGroups(parsed: ParsedQuery, path: readonly number[]): boolean {
   if (parsed.reads.length > 1 || parsed.tableFunctions.length > 0) return false
+  // Both hold what they have seen of the rows.
+  if (parsed.tokens.some(({ key }) => key === 'DISTINCT' || key === 'ORDER')) return false
   for (const index of path) {
     const scope = parsed.scopes[index]
     assert(scope !== undefined, 'a way has scopes')
     const isOfGroups = groupRange(parsed, scope) !== null
-    const words = wordsAt(parsed, scope).map(({ key }) => key)
-    const isFilled = words.some((word, at) => word === 'WITH' && words[at + 1] === 'FILL')
+    const hasJoin = wordsAt(parsed, scope).some(({ key }) => key === 'JOIN')
     // An array that is unfolded may be one of a group, whose rows are as many as those that were read.
     const unfolds = parsed.calls.some((call) => call.scope === index && /^(?:arrayJoin|unnest)$/i.test(call.name))
-    if (unfolds || isFilled || (!isOfGroups && words.includes('JOIN'))) return false
+    if (unfolds || (hasJoin && !isOfGroups)) return false
     if (isOfGroups) return true
   }
   return false

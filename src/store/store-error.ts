@@ -2,6 +2,7 @@ import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
 import { circumstanceCodes, clickhouseCodes, serviceFaultCodes } from './engine-codes.ts'
 import { cleanMessage } from './engine-message.ts'
 import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem } from './service-faults.ts'
+import { lateRowsReason } from './sql/chunk-rows.ts'
 
 /**
  * What became of a statement that gave no answer.
@@ -96,9 +97,14 @@ export function isOfView({ kind, message }: StoreError): boolean {
   return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
 }
 
-/** Whether the query of a fill made more groups than it may, see `FillRequest`: then nothing of it is inserted. */
-export function isOverGroups(error: StoreError): boolean {
-  return error.kind === 'engine' && error.clickhouseCode === clickhouseCodes.tooManyRows && !isOfView(error)
+/**
+ * Whether the query of a fill made more groups than it may, or read its rows later than it may, see `FillRequest`: then nothing of it is
+ * inserted.
+ */
+export function isOverFill(error: StoreError): boolean {
+  const { kind, clickhouseCode, message } = error
+  if (kind !== 'engine' || isOfView(error)) return false
+  return clickhouseCode === clickhouseCodes.tooManyRows || message.includes(lateRowsReason)
 }
 
 /**

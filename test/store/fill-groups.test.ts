@@ -2,9 +2,10 @@ import t from 'tap'
 import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { appendStatement } from '../../src/store/sql/append-statement.ts'
+import { chunkRowsText } from '../../src/store/sql/chunk-rows.ts'
 import { fillAppend, repeatedAppend } from '../../src/store/sql/fill-append.ts'
 import type { FillRequest } from '../../src/store/store.types.ts'
-import { isOverGroups, StoreError } from '../../src/store/store-error.ts'
+import { isOverFill, StoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -33,7 +34,7 @@ async function stored(table = 't_to') {
 }
 
 function isOver(thrown: unknown): boolean {
-  return thrown instanceof StoreError && isOverGroups(thrown)
+  return thrown instanceof StoreError && isOverFill(thrown)
 }
 
 t.test('a fill that comes to more groups than it may stores nothing, and is told from others that fail', async (t) => {
@@ -42,7 +43,7 @@ t.test('a fill that comes to more groups than it may stores nothing, and is told
   t.equal(await stored(), 0)
   const missing = 'SELECT k, n FROM ws_0001.t_missing GROUP BY k' as CheckedQuery
   const failed = await store.fill(fill('b-1', { query: missing, groupsMax: 1 })).catch((thrown: unknown) => thrown)
-  t.ok(failed instanceof StoreError && !isOverGroups(failed))
+  t.ok(failed instanceof StoreError && !isOverFill(failed))
   await store.fill(fill('b-1', { threads: 1, groupsMax: 3_000 }))
   t.equal(await stored(), 100_000)
 })
@@ -68,4 +69,20 @@ t.test('a view behind the table may make more groups', async (t) => {
   )
   await store.fill(fill('b-5', { threads: 2, groupsMax: 3_000 }))
   t.equal(await stored('t_behind'), 500_000)
+})
+
+t.test('a fill whose rows are read too late stores nothing, and one that may be stored has time', async (t) => {
+  const before = await stored()
+  const [part] = await store.pins.parts('t_from', null)
+  const from = (readBy: number): string =>
+    chunkRowsText('t_from', { pieces: [{ part: part?.name ?? '', range: null }], condition: null, readBy })
+  const query = (readBy: number) => `SELECT k, count() AS n FROM ${from(readBy)} GROUP BY k` as CheckedQuery
+  const passed = Math.floor(Date.now() / 1_000) - 1
+  const late = fill('b-6', { query: query(passed), queryOfRepeats: query(passed + 3_600), groupsMax: 3_000 })
+  t.ok(isOver(await store.fill(late).catch((thrown: unknown) => thrown)))
+  t.equal(await stored(), before)
+  await store.fill({ ...late, isRepeat: true })
+  t.equal(await stored(), (before ?? 0) + 100_000)
+  await store.fill({ ...late, query: query(passed + 3_600) })
+  t.equal(await stored(), (before ?? 0) + 100_000, 'it is the same')
 })

@@ -27,6 +27,8 @@ export interface ChunkFill {
   readonly threads: number
   /** See `FillRequest`. */
   readonly groupsMax?: number | undefined
+  /** See `ChunkRows`. */
+  readonly readBy?: number | undefined
   readonly isRepeat?: boolean
 }
 
@@ -34,10 +36,12 @@ export interface ChunkFill {
 export async function fillChunk(
   store: Pick<Store, 'fill'>,
   { pieces, rowCount }: Chunk,
-  { view, graph, pin, condition, ...into }: ChunkFill,
+  { view, graph, pin, condition, readBy, ...into }: ChunkFill,
 ): Promise<void> {
-  const query = chunkQuery(view, new Set(graph.tables.keys()), { pin, pieces, condition })
-  await store.fill({ ...into, query, rowCount })
+  const tables = new Set(graph.tables.keys())
+  const whenever = chunkQuery(view, tables, { pin, pieces, condition })
+  const query = readBy === undefined ? whenever : chunkQuery(view, tables, { pin, pieces, condition, readBy })
+  await store.fill({ ...into, query, queryOfRepeats: whenever, rowCount })
 }
 
 /** A view fills the columns that its target has by the same names. */

@@ -10,7 +10,7 @@ import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
-import { isOverGroups, StoreError } from '../../store/store-error.ts'
+import { isOverFill, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
@@ -36,6 +36,8 @@ export interface RunDeps extends PopulatesDeps {
 
 /** How often the checkpoint is written, at most. */
 const checkpointMs = 1_000
+/** What a wide chunk may take: one of common size takes a tenth of that, and a populate is cancelled between two chunks. */
+const wideMsMax = 10_000
 /** Ends of the engine that one pin outlives. */
 const restartsMax = 3
 /** Engines that keep the last of equal rows: what is inserted later has to come later. */
@@ -149,7 +151,7 @@ export class PopulateRun {
     for (let next: PopulateCheckpoint | null = checkpoint; next !== null; ) next = await this.#fillAs(next)
   }
 
-  /** What is to be filled in another way, as a wide chunk came to many groups; null when all is filled. */
+  /** What is to be filled in another way, as a wide chunk came to many groups, or took long; null when all is filled. */
   async #fillAs({ done, total, ...limits }: PopulateCheckpoint): Promise<PopulateCheckpoint | null> {
     const parts = await this.#parts(limits.isEven === true)
     const chunks = cutAll(parts, limits)
@@ -203,7 +205,9 @@ export class PopulateRun {
     assert(view !== undefined && pin !== undefined, 'a chunk is of one of the SELECTs')
     const condition = conditions[branch] ?? null
     const blockId = `${this.#job.id}-${index}`
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...into })
+    const isBounded = into.groupsMax !== undefined
+    const readBy = isBounded ? Math.ceil((this.#deps.now() + wideMsMax) / 1_000) : undefined
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, readBy, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -370,7 +374,7 @@ interface Failed {
   readonly thrown: unknown
 }
 
-/** What is left with common chunks, where it was a wide one that failed as it came to too many groups; null otherwise. */
+/** What is left with common chunks, where it was a wide one that failed by its bounds; null otherwise. */
 function narrowedBy(
   failure: Failed | null,
   reached: PopulateCheckpoint,
@@ -378,7 +382,7 @@ function narrowedBy(
 ): PopulateCheckpoint | null {
   const { wide, done } = reached
   if (wide === undefined || failure === null) return null
-  if (!(failure.thrown instanceof StoreError && isOverGroups(failure.thrown))) return null
+  if (!(failure.thrown instanceof StoreError && isOverFill(failure.thrown))) return null
   const limits = { ...reached, threads: 1, wide: { ...wide, count: done } }
   return { ...limits, total: cutAll(parts, limits).length }
 }

@@ -61,6 +61,11 @@ interface Running {
   readonly onLate: () => void
 }
 
+interface Watch {
+  readonly running: Running
+  readonly limits: InsertLimits
+}
+
 export class Appends {
   readonly #options: AppendsOptions
   readonly #deps: AppendsDeps
@@ -114,7 +119,8 @@ export class Appends {
     const written = await this.#write(request)
     try {
       const { path } = written
-      const read = (session: EngineSession) => rowPartitions(session, request, { path, tag, limits: this.#limits })
+      const read = (session: EngineSession) =>
+        rowPartitions(session, request, { path, tag, limits: this.#limitsOf(request) })
       return await this.#places.use(originOf(request), () => this.#deps.engine.writers.use(read))
     } finally {
       await written.remove()
@@ -127,9 +133,9 @@ export class Appends {
     return isFull ? 'INSERTs that cannot be stopped hold all of its sessions for INSERTs' : null
   }
 
-  get #limits(): InsertLimits {
-    const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = this.#options
-    return { timeMaxMs, memoryBytesMax }
+  #limitsOf({ timeTimes = 1 }: Pick<AppendRequest, 'timeTimes'>): InsertLimits {
+    const { insertTimeMaxMs, insertMemoryBytesMax: memoryBytesMax } = this.#options
+    return { timeMaxMs: timeTimes * insertTimeMaxMs, memoryBytesMax }
   }
 
   async #append(request: AppendRequest, running: Running): Promise<void> {
@@ -179,11 +185,11 @@ export class Appends {
     const { engine } = this.#deps
     const { passesViews = false, blockId } = request
     const name = `block ${blockId}`
-    const limits = this.#limits
+    const limits = this.#limitsOf(request)
     const insert = async (session: EngineSession): Promise<void> => {
       // It may have waited for its session.
       request.leftBy?.throwIfAborted()
-      const watched = { run: (sql: string) => this.#runWatched(session, sql, running) }
+      const watched = { run: (sql: string) => this.#runWatched(session, sql, { running, limits }) }
       const slices = await appendSlices(watched, request, { path, limits })
       request.onBegun?.()
       for (const slice of slices) {
@@ -200,7 +206,7 @@ export class Appends {
     )
   }
 
-  async #runWatched(session: EngineSession, sql: string, running: Running): Promise<string> {
+  async #runWatched(session: EngineSession, sql: string, { running, limits }: Watch): Promise<string> {
     let isLate = false
     let endRead = (): void => undefined
     const timer = setTimeout(() => {
@@ -212,7 +218,7 @@ export class Appends {
         this.#deps.engine.restartStuckInserts(() => this.#lateCount >= slowInsertsMax)
       }
       running.onLate()
-    }, this.#options.insertTimeMaxMs + lateGraceMs)
+    }, limits.timeMaxMs + lateGraceMs)
     timer.unref()
     try {
       return await session.run(sql)

@@ -88,6 +88,9 @@ t.test('nor are they wide where what they give may be more than groups', async (
     'SELECT kind, groupUniqArray(other) AS all, unnest(all) AS one FROM {from} GROUP BY kind',
     'SELECT kind, one FROM (SELECT kind, groupUniqArray(other) AS all FROM {from} GROUP BY kind) ARRAY JOIN all AS one',
     `${byKind} ORDER BY kind WITH FILL FROM 0 TO 1000000`,
+    'SELECT kind, count(DISTINCT other) AS n FROM {from} GROUP BY kind',
+    'SELECT kind, count() AS n FROM (SELECT DISTINCT kind, other FROM {from}) GROUP BY kind',
+    'SELECT kind, count() AS n FROM (SELECT kind FROM {from} ORDER BY other) GROUP BY kind',
   ])
     t.same(manner(sql), grouped, sql)
 })

@@ -89,6 +89,20 @@ for (const { name, select, sizes } of [
   })
 }
 
+t.test('a view that takes long for its rows gets common chunks, which can be cancelled sooner', async (t) => {
+  const fills: FillRequest[] = []
+  // By its clock the time is over when a chunk begins.
+  const life = await world.live(chunkRows, watched(fills), () => Date.now() - 60_000)
+  const view = await viewInto('slow', byKind)
+  await untilStatus(life.jobs, await begun(life, view), 'done')
+  t.same(
+    fills.map(({ rowCount }) => rowCount),
+    [8_192, ...common, ...common],
+  )
+  t.same(await groups(`ws_0001.${view.targetId}`), await expected(byKind))
+  await life.jobs.close()
+})
+
 t.test('a table behind the target may have more groups than a chunk of it', async (t) => {
   const fills: FillRequest[] = []
   const life = await world.live(chunkRows, watched(fills))
