@@ -37,9 +37,9 @@ const wideRowsMax = 100_000_000
 /**
  * How many times the rows of a common chunk a wide one has, and how many groups a thread may make of it, as a share of these rows. With small
  * states, as those of counts and sums are, it takes no more memory than two common chunks at once; others may grow with each row, or
- * take kilobytes for each group.
+ * take kilobytes for each group. Groups that lie together are faster in common chunks: 3.3 million of 20 M rows three times as fast.
  */
-const wideOfSmall = { times: 10, groupsShare: 1 }
+const wideOfSmall = { times: 10, groupsShare: 1 / 2 }
 const wideOfOthers = { times: 4, groupsShare: 1 / 40 }
 
 /**

@@ -381,7 +381,7 @@ function narrowedBy(
   parts: BranchParts,
 ): PopulateCheckpoint | null {
   const { wide, done } = reached
-  if (wide === undefined || failure === null) return null
+  if (wide === undefined || wide.count !== undefined || failure === null) return null
   if (!(failure.thrown instanceof StoreError && isOverFill(failure.thrown))) return null
   const limits = { ...reached, threads: 1, wide: { ...wide, count: done } }
   return { ...limits, total: cutAll(parts, limits).length }
