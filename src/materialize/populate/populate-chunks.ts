@@ -8,6 +8,8 @@ export interface Chunk {
   readonly pieces: readonly ChunkPiece[]
   /** How many it reads; what a condition leaves out is among them. */
   readonly rowCount: number
+  /** Whether it has all rows of all parts. Absent is false. */
+  readonly areAll?: boolean
 }
 
 export interface ChunkLimits {
@@ -69,7 +71,10 @@ interface PlacedPart {
 function cutWide(parts: readonly PlacedPart[], limits: ChunkLimits): readonly Chunk[] {
   const chunks = cutInTurn(parts, limits)
   const { wide } = limits
-  if (wide?.count === undefined) return chunks
+  if (wide?.count === undefined) {
+    const areAll = chunks.length === 1 && limits.step === 1
+    return areAll ? chunks.map((chunk) => ({ ...chunk, areAll })) : chunks
+  }
   const kept = chunks.slice(0, wide.count)
   const cut = new Map(kept.flatMap(({ pieces }) => pieces.map(({ part, range }) => [part, range?.to ?? null] as const)))
   const rest = parts.flatMap((placed) => {

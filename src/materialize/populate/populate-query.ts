@@ -35,12 +35,13 @@ export interface ChunkFill {
 /** Fills a table with what a view gives of a chunk, as one block. Raises `StoreError`. @throws SQL_INVALID (400) */
 export async function fillChunk(
   store: Pick<Store, 'fill'>,
-  { pieces, rowCount }: Chunk,
+  { rowCount, ...chunk }: Chunk,
   { view, graph, pin, condition, readBy, ...into }: ChunkFill,
 ): Promise<void> {
   const tables = new Set(graph.tables.keys())
-  const whenever = chunkQuery(view, tables, { pin, pieces, condition })
-  const query = readBy === undefined ? whenever : chunkQuery(view, tables, { pin, pieces, condition, readBy })
+  const rows = { pieces: chunk.pieces, areAll: chunk.areAll ?? false, pin, condition }
+  const whenever = chunkQuery(view, tables, rows)
+  const query = readBy === undefined ? whenever : chunkQuery(view, tables, { ...rows, readBy })
   await store.fill({ ...into, query, queryOfRepeats: whenever, rowCount })
 }
 

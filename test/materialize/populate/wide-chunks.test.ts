@@ -89,6 +89,20 @@ for (const { name, select, sizes } of [
   })
 }
 
+t.test('one chunk has all rows of the pin, or those that a condition takes', async (t) => {
+  const fills: FillRequest[] = []
+  const life = await world.live(10 * partRows, watched(fills))
+  const whole = await viewInto('all_rows', byKind)
+  await untilStatus(life.jobs, await begun(life, whole), 'done')
+  t.same(await groups(`ws_0001.${whole.targetId}`), await expected(byKind))
+  const some = await viewInto('some_rows', byKind)
+  const plan = await life.populates.plan(some, { ...wholePopulate, condition: 'kind < 3' })
+  await untilStatus(life.jobs, (await life.populates.add(plan, { ...maker, isPinned: false })).id, 'done')
+  t.same(await groups(`ws_0001.${some.targetId}`), (await expected(byKind)).slice(0, 3))
+  t.equal(fills.length, 2)
+  await life.jobs.close()
+})
+
 t.test('a view that takes long for its rows gets common chunks, which can be cancelled sooner', async (t) => {
   const fills: FillRequest[] = []
   // By its clock the time is over when a chunk begins.
