@@ -46,7 +46,7 @@ const wideOfOthers = { times: 4, groupsShare: 1 / 40 }
  * - Where rows are grouped by what they are sorted by, each chunk is a range of the sorting key.
  * - Where groups are all that a chunk gives, chunks are wide, and all threads compute one after the other: so there are few INSERTs, no
  *   thread waits while another one has the last, and groups that all chunks have are written less often. As soon as one comes to more
- *   groups than it may, chunks are common: then wide ones were half as fast, and took twice the memory.
+ *   groups than it may, chunks are common: of as many groups as rows wide ones were half as fast, and took twice the memory.
  * - All else has chunks of common size, two of them at once.
  */
 export function mannerOf(branches: readonly FilledBranch[], { isOrdered, rowsMax }: MannerRules): ChunkManner {
