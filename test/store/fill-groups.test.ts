@@ -59,6 +59,7 @@ t.test('what one try has stored no other one is refused', async (t) => {
   t.ok(isOver(await over))
   const again = repeatedAppend(fillAppend(fill('b-4', { threads: 2, groupsMax: 10 })))
   t.match(appendStatement(again, ''), /max_rows_to_group_by = 20\b/)
+  t.match(appendStatement(again, ''), /max_bytes_ratio_before_external_group_by = 0\b/, 'groups on disk do not count')
   t.match(appendStatement(again, ''), /max_threads = 1\b/)
   t.same(repeatedAppend(again), again)
 })

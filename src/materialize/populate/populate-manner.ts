@@ -55,7 +55,8 @@ export function mannerOf(branches: readonly FilledBranch[], { isOrdered, rowsMax
   const common = { rowsMax, bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax }
   if (!isGrouped || isByKey || isOrdered) return { ...common, isByKey, threads: 1 }
   const queries = branches.map(({ view }) => readViewQuery(view.select))
-  const isWide = queries.every(({ givesGroups }) => givesGroups) && !branches.some(isInOrder)
+  // Whoever fills a chunk again must come to the same groups.
+  const isWide = queries.every(({ givesGroups, isSteady }) => givesGroups && isSteady) && !branches.some(isInOrder)
   if (!isWide) return { ...common, isByKey, threads: 1 }
   const { times, groupsShare } = queries.every(hasSmallStates) ? wideOfSmall : wideOfOthers
   const groupsMax = Math.max(1, Math.floor(groupsShare * commonRows(branches, common)))

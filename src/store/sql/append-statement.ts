@@ -142,12 +142,17 @@ function orderedSource(request: AppendRequest, path: string): string {
   return isJoined ? `(SELECT * FROM ${source} ORDER BY rowNumberInAllBlocks())` : source
 }
 
-/** The bound stands within the query: outside of it, views that see the rows would have it too, with the rows inserted already. */
+/**
+ * The bound stands within the query: outside of it, views that see the rows would have it too, with the rows inserted already. Groups that
+ * are put on disk meanwhile would count anew from none.
+ */
 function boundedQuery(query: CheckedQuery, groupsMax: number | undefined): string {
   if (groupsMax === undefined) return query
-  const settings = settingsText({ max_rows_to_group_by: groupsMax, group_by_overflow_mode: 'throw' })
-  return `SELECT * FROM (${query}) SETTINGS ${settings}`
+  const settings = { max_rows_to_group_by: groupsMax, group_by_overflow_mode: 'throw', ...inMemory }
+  return `SELECT * FROM (${query}) SETTINGS ${settingsText(settings)}`
 }
+
+const inMemory: Settings = { max_bytes_before_external_group_by: 0, max_bytes_ratio_before_external_group_by: 0 }
 
 function fileSource(
   {

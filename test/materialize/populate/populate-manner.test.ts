@@ -80,7 +80,7 @@ t.test('all else has chunks of common size, two at once', async (t) => {
   )
 })
 
-t.test('nor are they wide where what they give may be more than groups', async (t) => {
+t.test('nor are they wide where what they give may be more than groups, or other ones the next time', async (t) => {
   for (const sql of [
     'SELECT kind, 1 AS n FROM {from} WHERE kind IN (SELECT kind FROM {from} GROUP BY kind)',
     `SELECT kind, n FROM (${byKind}) AS g JOIN ws_0001.t_others AS o ON o.kind = g.kind`,
@@ -89,6 +89,7 @@ t.test('nor are they wide where what they give may be more than groups', async (
     'SELECT kind, one FROM (SELECT kind, groupUniqArray(other) AS all FROM {from} GROUP BY kind) ARRAY JOIN all AS one',
     `${byKind} ORDER BY kind WITH FILL FROM 0 TO 1000000`,
     'SELECT kind, count(DISTINCT other) AS n FROM {from} GROUP BY kind',
+    'SELECT rand() % 7 AS kind, count() AS n FROM {from} GROUP BY kind',
     'SELECT kind, count() AS n FROM (SELECT DISTINCT kind, other FROM {from}) GROUP BY kind',
     'SELECT kind, count() AS n FROM (SELECT kind FROM {from} ORDER BY other) GROUP BY kind',
   ])
