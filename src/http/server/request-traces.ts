@@ -73,13 +73,13 @@ function addSpan(
 ): void {
   const { statusCode: status, elapsedTime: durationMs } = reply
   spans.add({
-    ...trace,
     method: request.method,
     route: routeOf(request),
     requestId: request.id,
     status,
     errorCode: status < 400 ? null : (answeredError(reply)?.code ?? null),
     durationMs,
+    ...trace,
   })
 }
 

@@ -31,14 +31,13 @@ const common = { rowsMax: 1_000, isByKey: false, threads: 1 }
 const grouped = { ...common, bytesMax: 128 * mebibyte }
 const byKind = 'SELECT kind, count() AS n FROM {from} GROUP BY kind'
 
+function wideOf({ times, groupsMax }: { readonly times: number; readonly groupsMax: number }) {
+  const wide = { groupsMax, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } }
+  return { rowsMax: times * 1_000, bytesMax: times * 64 * mebibyte, isByKey: false, threads: 2, wide }
+}
+
 t.test('chunks are wide, and have all threads, where groups are all that they give', async (t) => {
-  const wide = {
-    rowsMax: 10_000,
-    bytesMax: 640 * mebibyte,
-    isByKey: false,
-    threads: 2,
-    wide: { groupsMax: 500, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } },
-  }
+  const wide = wideOf({ times: 10, groupsMax: 500 })
   for (const sql of [
     byKind,
     `SELECT kind, n + 1 AS n FROM (${byKind}) WHERE n > 3`,
@@ -50,13 +49,7 @@ t.test('chunks are wide, and have all threads, where groups are all that they gi
 })
 
 t.test('they are less wide, and may have fewer groups, where what is kept of a group may grow', async (t) => {
-  const wide = {
-    rowsMax: 4_000,
-    bytesMax: 256 * mebibyte,
-    isByKey: false,
-    threads: 2,
-    wide: { groupsMax: 25, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } },
-  }
+  const wide = wideOf({ times: 4, groupsMax: 25 })
   for (const name of [
     'uniqExact',
     'uniqHLL12State',
