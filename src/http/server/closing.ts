@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { closeBehind } from './pipelining.ts'
 
 export interface Closing {
   /** Whether the server has begun to close. */
@@ -37,7 +38,7 @@ export function addClosing(app: FastifyInstance, closeTimeoutMs: number): Closin
   app.addHook('onClose', async () => timers.forEach(clearTimeout))
   app.addHook('onSend', ({ raw }, reply, payload, done) => {
     // HTTP/2 has no such header: its sessions are closed.
-    if (isClosing && raw.httpVersionMajor !== 2) reply.header('connection', 'close')
+    if (isClosing && raw.httpVersionMajor !== 2) closeBehind(reply.raw)
     done(null, payload)
   })
   return {

@@ -12,7 +12,7 @@ import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
-import { onceBegun } from './pipelining.ts'
+import { closeBehind, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
@@ -81,7 +81,7 @@ export function createConnections(options: ConnectionOptions): Connections {
       return open.length
     },
     onClientError(error, socket) {
-      onceBegun(socket, () => {
+      onceLastBegun(socket, () => {
         const exchange = bySocket.get(socket)?.exchange ?? null
         if (exchange === null) {
           refuse(socket, error, options.answers)
@@ -92,6 +92,8 @@ export function createConnections(options: ConnectionOptions): Connections {
         exchange.stopLingering()
         // What is wrong behind a whole body is another request's fault.
         if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+        // One that is answered, and waits for the answers before it.
+        if (exchange.response.headersSent) exchange.response.once('finish', () => socket.destroySoon())
       })
     },
     addTo(app) {
@@ -212,7 +214,7 @@ interface AnswerParts {
 function answerOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
   const { exchange } = request
   if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
-  reply.header('connection', 'close')
+  closeBehind(reply.raw)
   // Without `100 Continue` the client keeps its body; there is nothing to wait for.
   if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
   reply.header('content-length', Buffer.byteLength(payload))
@@ -256,10 +258,25 @@ const heldBodies = new WeakMap<IncomingMessage, () => void>()
 /** Lets the routes decide when a client that sent `Expect: 100-continue` may begin to send its body. */
 export function deferContinue(app: FastifyInstance): void {
   app.server.on('checkContinue', (request, response) => {
-    heldBodies.set(request, () => response.writeContinue())
+    heldBodies.set(request, () => sendContinue(response))
     // The way of all requests, with what stands in front of the routes.
     app.server.emit('request', request, response)
   })
+}
+
+/** Node would send one that has to wait for the answers before it between the head and the body of its own. */
+function sendContinue(response: ServerResponse): void {
+  if (response.socket !== null) {
+    response.writeContinue()
+    return
+  }
+  // As Node notes it: it closes the connection behind an answer without one.
+  Object.assign(response, { _sent100: true })
+  const assign = response.assignSocket.bind(response)
+  response.assignSocket = (socket) => {
+    assign(socket)
+    if (!response.headersSent) response.writeContinue()
+  }
 }
 
 function askForBody(request: IncomingMessage): void {

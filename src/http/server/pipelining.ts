@@ -43,7 +43,7 @@ interface Connection {
   readonly open: ServerResponse[]
   /** Those of them whose requests are not begun, in the same order. */
   readonly waiting: Set<ServerResponse>
-  /** What is done behind the next beginning. */
+  /** What is done behind the beginning of the last one. */
   readonly later: (() => void)[]
   /** Whether requests came when there were too many. */
   isRefused: boolean
@@ -52,14 +52,29 @@ interface Connection {
 const connections = new WeakMap<Socket, Connection>()
 
 /**
- * Does what concerns the request that has its turn on a connection: at once, or behind its beginning where it waits for that. What
- * is told of a connection meanwhile would find no request else, and the request would be begun all the same.
+ * Does what concerns the request that came last on a connection, which brings no more of them: at once, or behind its beginning where
+ * it waits for that. What is told of a connection meanwhile would find another request else, or none.
  */
-export function onceBegun(socket: Socket, act: () => void): void {
+export function onceLastBegun(socket: Socket, act: () => void): void {
   const connection = connections.get(socket)
-  const answer = answerOf(socket)
-  if (connection === undefined || answer === undefined || !connection.waiting.has(answer)) act()
+  const last = connection?.open.at(-1)
+  if (connection === undefined || last === undefined || !connection.waiting.has(last)) act()
   else connection.later.push(act)
+}
+
+/**
+ * Closes a connection behind an answer whose head is not out yet; those that wait behind it are not begun. Where one of these is begun
+ * already, it is left to the answer of that.
+ */
+export function closeBehind(response: ServerResponse): void {
+  const connection = connections.get(response.req.socket)
+  const behind = connection?.open.slice(connection.open.indexOf(response) + 1) ?? []
+  if (behind.every((other) => connection?.waiting.has(other))) response.shouldKeepAlive = false
+}
+
+/** Whether nothing that comes behind these is answered. */
+function isClosing(open: Connection['open']): boolean {
+  return open.some(({ shouldKeepAlive }) => !shouldKeepAlive)
 }
 
 function answerOf(socket: Socket): ServerResponse | undefined {
@@ -119,11 +134,17 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     if (socket.destroyed) return
     const connection = connectionOf(socket)
     const { address, open } = connection
+    if (isClosing(open)) {
+      dropBody(request)
+      return
+    }
     // What comes behind a request that was refused could be done before it is known to be.
     if (open.length >= openRequestsMax || connection.isRefused) {
       refuse(connection, request, response)
       return
     }
+    // Node looks for no request in what it has read with one that asks for another protocol.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     const isAhead = open.length > 0
     open.push(response)
     response.once('close', onAnswered)
@@ -134,10 +155,11 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     connection.waiting.add(response)
     const start = (): void => {
       connection.waiting.delete(response)
+      const at = open.indexOf(response)
       // Its connection may be gone by then.
-      if (!open.includes(response)) return
+      if (at < 0 || isClosing(open.slice(0, at))) return
       listener(request, response)
-      for (const act of connection.later.splice(0)) act()
+      if (at === open.length - 1) for (const act of connection.later.splice(0)) act()
     }
     waiting.add({ address, socket, isAhead, start })
   }

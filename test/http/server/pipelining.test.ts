@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { boundPipelining, onceBegun } from '../../../src/http/server/pipelining.ts'
+import { boundPipelining, onceLastBegun } from '../../../src/http/server/pipelining.ts'
 import { createFakeDeps } from '../../support/http/fake-deps.ts'
 
 const [crowd, other] = ['127.0.0.2', '127.0.0.3']
@@ -25,7 +25,7 @@ async function openServer(t: Test, tookMs: number) {
   /** How many requests were begun when what concerns the one of a broken connection was done. */
   const broken: number[] = []
   server.on('clientError', (_error, socket: Socket) => {
-    onceBegun(socket, () => {
+    onceLastBegun(socket, () => {
       broken.push(begun.length)
       socket.destroy()
     })
