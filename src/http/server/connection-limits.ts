@@ -79,9 +79,15 @@ export class ConnectionLimits {
   }
 
   /**
-   * Counts a connection that has just come, as one without a request; null when it is refused: it is told so and closed then.
+   * Counts a connection that has just come, as one without a request; null when it is refused: it is told so and closed then. One that
+   * is gone already is closed alone.
    */
   admit(socket: Socket, tell: TellRefused): CountedConnection | null {
+    // Its client has reset it before it was accepted. What it has sent would be read all the same, by the thousand where one floods us.
+    if (socket.remoteAddress === undefined) {
+      socket.destroy()
+      return null
+    }
     const refusal = this.#refusalOf(socket)
     if (refusal !== null) {
       this.#refuse(socket, refusal, tell)

@@ -59,7 +59,8 @@ export function createHttpServer(listener: Listener, deps: HttpServerDeps, optio
   const ALPNProtocols = options.http2 ? ['h2', 'http/1.1'] : ['http/1.1']
   const server = createTlsServer({ ...rules, ...files, handshakeTimeout, ALPNProtocols }, guarded)
   // A request of HTTP/2 has what the framework asks of one of HTTP/1.1.
-  const http2Deps: Http2Deps = { listener: listener as unknown as Http2Deps['listener'], logger: deps.logger, clock }
+  const streamListener = listener as unknown as Http2Deps['listener']
+  const http2Deps = { ...deps, listener: streamListener, begin: pipelining.beginStream, clock }
   const sessions = new Http2Sessions({ ...options, headerBytesMax }, http2Deps)
   const endHandshakes = admitTlsConnections(server, { limits, pipelining, sessions })
   const reload = new TlsReload(server, options, deps.logger)

@@ -34,6 +34,8 @@ export interface Http2Options {
 
 export interface Http2Deps {
   readonly listener: (request: Http2ServerRequest, response: Http2ServerResponse) => void
+  /** Begins a request of a client at this address, at once or in its turn. */
+  readonly begin: (remoteAddress: string, begin: () => void) => void
   readonly logger: Pick<Logger, 'warn'>
   /** A clock in milliseconds that never goes back. */
   readonly clock: () => number
@@ -63,9 +65,12 @@ export class Http2Sessions {
       maxHeaderListPairs: headersMax + 8,
       maxSessionRejectedStreams: http2StreamsMax,
     })
-    this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) =>
-      this.#take(request, response),
-    )
+    this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
+      // One read brings hundreds of them, and the resets of as many.
+      deps.begin(request.socket.remoteAddress ?? '', () => {
+        if (!request.stream.destroyed) this.#take(request, response)
+      })
+    })
     // A session that breaks is destroyed by Node; its streams are told.
     this.#server.on('sessionError', () => {})
   }

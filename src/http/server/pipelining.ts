@@ -87,6 +87,8 @@ const turnMsMax = 10
 /** Bounds what clients do that send requests ahead. */
 export interface Pipelining {
   readonly listener: RequestListener
+  /** Begins a request of HTTP/2, whose session bounds how many it has; nothing of it is begun before others where it comes with many. */
+  readonly beginStream: (remoteAddress: string, begin: () => void) => void
   /** The answer of a connection that has its turn; undefined when all are out. */
   readonly answerOf: (socket: Socket) => ServerResponse | undefined
 }
@@ -106,6 +108,7 @@ export interface Pipelining {
 export function boundPipelining(listener: RequestListener, deps: Deps): Pipelining {
   const waiting = new StartQueue(deps.clock)
   const turn = new TurnTime(deps.clock)
+  const hasTurn = (address: string): boolean => !waiting.hasFirst(address) && turn.passedMs < turnMsMax
   function onAnswered(this: ServerResponse): void {
     const open = connections.get(this.req.socket)?.open ?? []
     const at = open.indexOf(this)
@@ -148,7 +151,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     const isAhead = open.length > 0
     open.push(response)
     response.once('close', onAnswered)
-    if (!isAhead && !waiting.hasFirst(address) && turn.passedMs < turnMsMax) {
+    if (!isAhead && hasTurn(address)) {
       listener(request, response)
       return
     }
@@ -161,9 +164,15 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
       listener(request, response)
       if (at === open.length - 1) for (const act of connection.later.splice(0)) act()
     }
-    waiting.add({ address, socket, isAhead, start })
+    waiting.add({ address, connection: socket, isAhead, start })
   }
-  return { listener: onRequest, answerOf }
+  const beginStream: Pipelining['beginStream'] = (remoteAddress, begin) => {
+    const address = addressKey(remoteAddress)
+    if (hasTurn(address)) begin()
+    // None of a session waits for another one of it.
+    else waiting.add({ address, connection: {}, isAhead: false, start: begin })
+  }
+  return { listener: onRequest, beginStream, answerOf }
 }
 
 /** How long, and for how many bytes, a client may send on behind a request that was refused, and still read its answers. */

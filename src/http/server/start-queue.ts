@@ -1,9 +1,9 @@
-import type { Socket } from 'node:net'
 import { TurnTime } from './turn-time.ts'
 
 export interface WaitingRequest {
   readonly address: string
-  readonly socket: Socket
+  /** Those of one are begun in the order of their coming. */
+  readonly connection: object
   /** Whether one before it on its connection has no answer. */
   readonly isAhead: boolean
   readonly start: () => void
@@ -29,7 +29,7 @@ const aheadAtOnce = 4
  */
 export class StartQueue {
   /** What waits of each connection, in the order of its coming. */
-  readonly #requests = new Map<Socket, WaitingRequest[]>()
+  readonly #requests = new Map<object, WaitingRequest[]>()
   readonly #firsts: Turns = { lines: new Lines(), atOnce: firstsAtOnce, scheduledCount: 0 }
   readonly #ahead: Turns = { lines: new Lines(), atOnce: aheadAtOnce, scheduledCount: 0 }
   readonly #time: TurnTime
@@ -45,19 +45,19 @@ export class StartQueue {
   }
 
   add(request: WaitingRequest): void {
-    const before = this.#requests.get(request.socket)
+    const before = this.#requests.get(request.connection)
     if (before !== undefined) {
       before.push(request)
       return
     }
-    this.#requests.set(request.socket, [request])
+    this.#requests.set(request.connection, [request])
     this.#line(request)
   }
 
   /** Has the connection of its next request wait for its turn. */
-  #line({ address, socket, isAhead }: WaitingRequest): void {
+  #line({ address, connection, isAhead }: WaitingRequest): void {
     const turns = isAhead ? this.#ahead : this.#firsts
-    turns.lines.add(address, socket)
+    turns.lines.add(address, connection)
     this.#schedule(turns)
   }
 
@@ -75,12 +75,12 @@ export class StartQueue {
   }
 
   #take({ lines }: Turns): WaitingRequest | undefined {
-    const socket = lines.take()
-    const requests = socket === undefined ? undefined : this.#requests.get(socket)
+    const connection = lines.take()
+    const requests = connection === undefined ? undefined : this.#requests.get(connection)
     const request = requests?.shift()
     if (request === undefined) return undefined
     const next = requests?.at(0)
-    if (next === undefined) this.#requests.delete(request.socket)
+    if (next === undefined) this.#requests.delete(request.connection)
     else this.#line(next)
     return request
   }
@@ -88,7 +88,7 @@ export class StartQueue {
 
 /** Connections of several addresses: the address whose turn is next stands first, and of it the connection whose turn is next. */
 class Lines {
-  readonly #byAddress = new Map<string, Set<Socket>>()
+  readonly #byAddress = new Map<string, Set<object>>()
   #size = 0
 
   /** How many connections wait. */
@@ -100,24 +100,24 @@ class Lines {
     return this.#byAddress.has(address)
   }
 
-  add(address: string, socket: Socket): void {
-    const sockets = this.#byAddress.get(address)
-    if (sockets === undefined) this.#byAddress.set(address, new Set([socket]))
-    else sockets.add(socket)
+  add(address: string, connection: object): void {
+    const connections = this.#byAddress.get(address)
+    if (connections === undefined) this.#byAddress.set(address, new Set([connection]))
+    else connections.add(connection)
     this.#size += 1
   }
 
-  take(): Socket | undefined {
+  take(): object | undefined {
     const [first] = this.#byAddress
     if (first === undefined) return undefined
-    const [address, sockets] = first
-    const [socket] = sockets
+    const [address, connections] = first
+    const [connection] = connections
     this.#byAddress.delete(address)
-    if (socket === undefined) return undefined
-    sockets.delete(socket)
+    if (connection === undefined) return undefined
+    connections.delete(connection)
     this.#size -= 1
     // Behind all others.
-    if (sockets.size > 0) this.#byAddress.set(address, sockets)
-    return socket
+    if (connections.size > 0) this.#byAddress.set(address, connections)
+    return connection
   }
 }

@@ -112,3 +112,24 @@ t.test('of many refused at once those that are told are bounded, and none is lef
   t.ok(texts.some((text) => text !== ''))
   t.equal(await ask(await open('127.0.0.3')), 200)
 })
+
+t.test('nothing is read of connections that are reset before they are accepted', async (t) => {
+  const { deps, open } = await openApp(t, { connectionsPerAddressMax: 0 })
+  const event = [
+    'POST /v0/events?name=a HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${token}`,
+    'Content-Length: 8',
+    '',
+  ]
+  // The server accepts one in a turn of the event loop, and the others have sent and left by then.
+  const opened = Array.from({ length: 60 }, () => open('127.0.0.2'))
+  for (const opening of opened) {
+    void opening.then(({ socket }) => {
+      socket.write(`${event.join('\r\n')}\r\n{"id":1}`, () => socket.resetAndDestroy())
+    })
+  }
+  await Promise.all(opened)
+  t.equal(await ask(await open('127.0.0.3')), 200)
+  t.ok(deps.events.length < 30, `${deps.events.length} are read`)
+})

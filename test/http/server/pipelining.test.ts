@@ -16,7 +16,7 @@ async function openServer(t: Test, tookMs: number) {
   const { logger, limitHits, now } = createFakeDeps()
   const answers = { requestId: () => 'r', partsOf: () => ({ headers: {}, body: '' }) }
   const deps = { logger, limitHits, now, answers, clock: () => nowMs }
-  const { listener } = boundPipelining(({ socket, url }, response) => {
+  const { listener, beginStream } = boundPipelining(({ socket, url }, response) => {
     begun.push({ address: socket.remoteAddress, path: url })
     nowMs += tookMs
     response.end()
@@ -39,7 +39,13 @@ async function openServer(t: Test, tookMs: number) {
     return socket
   }
   t.teardown(() => server.close())
-  return { begun, broken, open }
+  /** A request of HTTP/2. */
+  const ask = (address: string, path: string): void =>
+    beginStream(address, () => {
+      begun.push({ address, path })
+      nowMs += tookMs
+    })
+  return { begun, broken, open, ask }
 }
 
 /** Sends one request over each in one turn, so that the server finds them together, and waits for the answers. */
@@ -58,6 +64,23 @@ void t.test('a request does not wait for all that many connections of another ad
   const place = begun.findIndex(({ address }) => address === other)
   t.ok(place >= 0 && place <= 4, `it was begun behind ${place}`)
 })
+
+void t.test(
+  'streams that one session opens by the hundred are begun by and by, and those of others between them',
+  async (t) => {
+    const { begun, ask } = await openServer(t, 6)
+    for (let index = 0; index < 100; index += 1) ask(crowd, `/${index}`)
+    ask(other, '/')
+    t.equal(begun.length, 2, 'as many as one turn has time for')
+    while (begun.length < 101) await new Promise((resolve) => setImmediate(resolve))
+    t.ok(begun.findIndex(({ address }) => address === other) < 6)
+    const own = begun.filter(({ address }) => address === crowd)
+    t.strictSame(
+      own.map(({ path }) => path),
+      Array.from({ length: 100 }, (_, index) => `/${index}`),
+    )
+  },
+)
 
 void t.test('requests that take no time are begun as they come', async (t) => {
   const { begun, open } = await openServer(t, 0)

@@ -1,4 +1,3 @@
-import { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { StartQueue } from '../../../src/http/server/start-queue.ts'
 
@@ -8,18 +7,18 @@ function openQueue(tookMs: number) {
   const queue = new StartQueue(() => nowMs)
   const begun: string[] = []
   const begins = new Set<() => void>()
-  const sockets = new Map<string, Socket>()
+  const connections = new Map<string, object>()
   /** All of them of one connection, the first one with none before it. */
-  const add = (address: string, connection: string, ...names: readonly string[]): void => {
-    const socket = sockets.get(connection) ?? new Socket()
-    sockets.set(connection, socket)
+  const add = (address: string, connectionName: string, ...names: readonly string[]): void => {
+    const connection = connections.get(connectionName) ?? {}
+    connections.set(connectionName, connection)
     for (const [index, name] of names.entries()) {
       const start = (): void => {
         begun.push(name)
         nowMs += tookMs
         for (const told of begins) told()
       }
-      queue.add({ address, socket, isAhead: index > 0, start })
+      queue.add({ address, connection, isAhead: index > 0, start })
     }
   }
   /** Resolves when so many are begun. */
