@@ -21,7 +21,8 @@ import { workloads } from './support/workloads.ts'
  *
  * `--what beside`: a populate of `--rows` rows while `--rate` rows a second arrive: whether the aggregates are exact, the highest memory of
  * all processes of the service, and how long events take to their answer before, during and after it.
- * `--what rate`: a populate beside the engine's own INSERT … SELECT over the same rows, in turn; four kinds of views.
+ * `--what rate`: a populate beside the engine's own INSERT … SELECT over the same rows, in turn; four kinds of views. `--path` is the type
+ * of the column `path`, such as `LowCardinality(String)`.
  * `--what many`: `--views` views in one workspace, from the request to the answer, each with a target of its own.
  * `--what ingest`: an import into a data source with 20 views, beside the engine that reads the same file into a table with the same views.
  *
@@ -32,13 +33,14 @@ const options = readOptions({
   only: '',
   rows: 12_000_000,
   users: 1_000_000,
+  path: 'String',
   rounds: 5,
   rate: 50_000,
   seconds: 10,
   views: 1_000,
   seed: 20_260_101,
 })
-const columns = workloads.events.formats.ndjson.schema
+const columns = withPath(workloads.events.formats.ndjson.schema)
 const rowsPerBody = 100
 const mergesPollMs = 200
 /** What a table that was emptied leaves to do is no part of what fills it: the service notes its parts a second later. */
@@ -49,6 +51,10 @@ const quietLooksMin = 10
 const measured = { beside, rate, many, ingest }[options.what]
 if (measured === undefined) throw new Error('--what is beside, rate, many or ingest')
 await measured()
+
+function withPath(declared: string): string {
+  return declared.replace('path String', `path ${options.path}`)
+}
 
 interface Processes {
   readonly service: ServiceProcess
@@ -210,7 +216,7 @@ async function measureRate(
   const key = one.engine['engine_sorting_key'] ?? 'tuple()'
   await engine.call(
     'run',
-    `CREATE TABLE bench.${table} (${one.tableColumns}) ENGINE = ${one.engine['engine']} ORDER BY (${key})`,
+    `CREATE TABLE bench.${table} (${withPath(one.tableColumns)}) ENGINE = ${one.engine['engine']} ORDER BY (${key})`,
   )
   await makeView(service, { name: table, sql: one.sql, engine: one.engine, populates: false })
   const client = createServiceClient(service)

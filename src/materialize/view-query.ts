@@ -373,7 +373,10 @@ function blockwiseOf(parsed: ParsedQuery, seen: Seen, outermost: QueryScope): re
 
 function isSteady(parsed: ParsedQuery, seen: Seen): boolean {
   const { has, fickle, time } = factsOf(parsed, seen)
-  return fickle === undefined && time === undefined && !['LIMIT', 'OFFSET', 'FETCH'].some(has)
+  // What is computed of groups may be another thing each time: sums of fractions in another order, some values of many.
+  const groupings = seen.path.flatMap((index) => parsed.scopes[index] ?? []).filter((scope) => isGrouped(parsed, scope))
+  const isFixed = groupings.length <= 1 && !['LIMIT', 'OFFSET', 'FETCH'].some(has)
+  return isFixed && fickle === undefined && time === undefined
 }
 
 function aggregatesOf(parsed: ParsedQuery, scope: QueryScope): ReadonlyMap<string, string | null> {

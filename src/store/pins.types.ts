@@ -3,8 +3,10 @@
  * cost no copy; nothing merges them and nothing expires them, whatever becomes of the table. Every verb raises `StoreError`.
  */
 export interface Pins {
-  /** Pins all parts of a table, in the place of whatever has the name. Precondition: nothing is inserted into it meanwhile. */
-  make(pin: string, of: string): Promise<void>
+  /** Looks at what a pin of a table needs, and drops whatever has its name. The definition of the table stays as it is until `make`. */
+  prepare(pin: string, of: string): Promise<PreparedPin>
+  /** Pins all parts of a table. Precondition: nothing is inserted into it meanwhile. */
+  make(pin: PreparedPin): Promise<void>
   /** The same in a table of the same engine, so that FINAL reads both alike. */
   makeAlike(pin: string, of: string): Promise<void>
   /** Drops what `make` has made, if it is there. */
@@ -17,6 +19,13 @@ export interface Pins {
    * @param read names that a query has, whose columns alone count as bytes; null counts all.
    */
   parts(pin: string, read: readonly string[] | null): Promise<readonly PinnedPart[]>
+}
+
+export interface PreparedPin {
+  readonly pin: string
+  readonly of: string
+  /** Clauses of its own engine. */
+  readonly keys: string
 }
 
 export interface PinnedPart {

@@ -33,6 +33,7 @@ interface StoreErrorFields {
   readonly message: string
   readonly clickhouseCode?: number | undefined
   readonly areRowsStored?: boolean
+  readonly isOverFill?: boolean
   readonly diskFault?: string | null
   readonly cause?: unknown
 }
@@ -45,15 +46,18 @@ export class StoreError extends Error {
   readonly clickhouseCode: number | undefined
   /** Whether all rows of an append are in its table although a view behind it failed; see `AppendRequest.outlivesViews`. */
   readonly areRowsStored: boolean
+  /** Whether a fill has failed by what it may make of its rows, see `FillRequest`: then nothing of it is stored. */
+  readonly isOverFill: boolean
   /** Why the disk refused, where it did; read by `diskFaultOf`. */
   readonly diskFault: string | null
 
   constructor(fields: StoreErrorFields) {
-    const { kind, message, clickhouseCode, areRowsStored = false, diskFault = null, cause } = fields
+    const { kind, message, clickhouseCode, areRowsStored = false, isOverFill = false, diskFault = null, cause } = fields
     super(message, cause === undefined ? {} : { cause })
     this.kind = kind
     this.clickhouseCode = clickhouseCode
     this.areRowsStored = areRowsStored
+    this.isOverFill = isOverFill
     this.diskFault = diskFault
   }
 }
@@ -98,14 +102,19 @@ export function isOfView({ kind, message }: StoreError): boolean {
 }
 
 /**
- * Whether the query of a fill made more groups than it may, or read its rows later than it may, see `FillRequest`: then nothing of it is
- * inserted.
+ * The error of a fill whose query made more groups than it may, or read its rows later than it may: that is refused to each try, so none
+ * has stored it. Memory that it lacked for its groups another try may have had. All other errors stay what they are.
  */
-export function isOverFill(error: StoreError): boolean {
-  const { kind, clickhouseCode, message } = error
-  if (kind !== 'engine' || isOfView(error)) return false
-  return clickhouseCode === clickhouseCodes.tooManyRows || message.includes(lateRowsReason)
+export function toFillError(error: unknown, isFirstTry: boolean): unknown {
+  if (!(error instanceof StoreError) || error.kind !== 'engine' || isOfView(error)) return error
+  const { kind, message, clickhouseCode, diskFault, cause } = error
+  const isRefused = clickhouseCode === clickhouseCodes.tooManyRows || message.includes(lateRowsReason)
+  const isOverFill = isRefused || (isFirstTry && isOfItsMemory(error) && groupingStep.test(message))
+  return isOverFill ? new StoreError({ kind, message, clickhouseCode, diskFault, cause, isOverFill }) : error
 }
+
+/** Steps behind which a query has all of its groups; it inserts nothing before. */
+const groupingStep = /While executing (?:Converting|Merging)?Aggregat/
 
 /**
  * Whether an INSERT failed by a view alone: by its query, by the table that it fills, or by what one block may take there. Such a view may

@@ -275,6 +275,8 @@ export interface AppendRequest {
   readonly queryThreads?: number
   /** See `FillRequest`. */
   readonly queryGroupsMax?: number | undefined
+  /** Whether another try may have stored it. Absent is false. */
+  readonly isRepeat?: boolean
   /** What takes the place of `query` where another try may have stored it; absent is `query`. */
   readonly queryOfRepeats?: CheckedQuery | undefined
   /** How many times the longest run of an INSERT it may take; absent is one. */
@@ -338,7 +340,7 @@ export interface FillRequest extends QueryCopyRequest {
   readonly threads: number
   /**
    * Groups that a thread may make of the rows, with any GROUP BY of the query; absent sets no bound. Beyond it the fill fails with an
-   * error that `isOverFill` knows: then it is not stored, by no try.
+   * error that is `isOverFill`: then it is not stored, by no try.
    */
   readonly groupsMax?: number | undefined
   /** The same without a time by which rows have to be read, see `ChunkRows`; absent is `query`. */

@@ -5,11 +5,12 @@ import { appendStatement } from '../../src/store/sql/append-statement.ts'
 import { chunkRowsText } from '../../src/store/sql/chunk-rows.ts'
 import { fillAppend, repeatedAppend } from '../../src/store/sql/fill-append.ts'
 import type { FillRequest } from '../../src/store/store.types.ts'
-import { isOverFill, StoreError } from '../../src/store/store-error.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
-const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+const options = { ...testStoreOptions(directory.path), insertMemoryBytesMax: 100_000_000 }
+const store = await openEmbeddedStore(options, silentLogger)
 t.teardown(async () => {
   await store.close()
   await directory.remove()
@@ -34,7 +35,7 @@ async function stored(table = 't_to') {
 }
 
 function isOver(thrown: unknown): boolean {
-  return thrown instanceof StoreError && isOverFill(thrown)
+  return thrown instanceof StoreError && thrown.isOverFill
 }
 
 t.test('a fill that comes to more groups than it may stores nothing, and is told from others that fail', async (t) => {
@@ -43,7 +44,7 @@ t.test('a fill that comes to more groups than it may stores nothing, and is told
   t.equal(await stored(), 0)
   const missing = 'SELECT k, n FROM ws_0001.t_missing GROUP BY k' as CheckedQuery
   const failed = await store.fill(fill('b-1', { query: missing, groupsMax: 1 })).catch((thrown: unknown) => thrown)
-  t.ok(failed instanceof StoreError && !isOverFill(failed))
+  t.ok(failed instanceof StoreError && !failed.isOverFill)
   await store.fill(fill('b-1', { threads: 1, groupsMax: 3_000 }))
   t.equal(await stored(), 100_000)
 })
@@ -63,6 +64,37 @@ t.test('what one try has stored no other one is refused', async (t) => {
   t.match(appendStatement(again, ''), /max_threads = 1\b/)
   t.same(repeatedAppend(again), again)
 })
+
+t.test(
+  'a fill that lacks memory for its groups stores nothing, but where another try may have had enough',
+  async (t) => {
+    const before = await stored()
+    const large = (rows: number) =>
+      `SELECT intDiv(number, 2) AS k, length(max(repeat('x', 2000 + number % 2))) AS n FROM numbers(${rows}) GROUP BY k` as CheckedQuery
+    const failureOf = (more: Partial<FillRequest>) =>
+      store.fill(fill('b-7', { threads: 1, ...more })).catch((thrown: unknown) => thrown)
+    t.ok(isOver(await failureOf({ query: large(400_000), groupsMax: 1_000_000 })))
+    for (const more of [{ query: large(400_000) }, { query: large(400_000), groupsMax: 1_000_000, isRepeat: true }]) {
+      const failed = await failureOf(more)
+      t.ok(
+        failed instanceof StoreError && !failed.isOverFill && failed.message.startsWith('Query memory limit exceeded'),
+      )
+    }
+    t.equal(await stored(), before)
+    await store.command('CREATE TABLE ws_0001.t_large (k UInt64, n UInt64) ENGINE = SummingMergeTree ORDER BY k')
+    await store.command(
+      "CREATE MATERIALIZED VIEW ws_0001.v_large TO ws_0001.t_large AS SELECT k + number AS k, length(max(repeat('x', n + number % 2))) AS n FROM ws_0001.t_to ARRAY JOIN range(200000) AS number GROUP BY k",
+    )
+    const one = 'SELECT 1 AS k, 2000 AS n GROUP BY k' as CheckedQuery
+    const behind = await failureOf({ query: one, groupsMax: 1_000_000 })
+    t.ok(
+      behind instanceof StoreError && !behind.isOverFill,
+      'nor is it in doubt where a view behind the table lacks it',
+    )
+    t.match(behind, { message: /memory limit exceeded[\s\S]*while pushing to view/ })
+    await store.command('DROP TABLE ws_0001.v_large')
+  },
+)
 
 t.test('a view behind the table may make more groups', async (t) => {
   await store.command(

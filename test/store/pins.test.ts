@@ -24,8 +24,8 @@ async function createSource(name: string, settings: string): Promise<void> {
 t.test('the bytes of the columns that are read count, where the engine tells those of columns', async (t) => {
   await createSource('t_wide', 'min_bytes_for_wide_part = 0')
   await createSource('t_compact', 'min_bytes_for_wide_part = 1000000000')
-  await pins.make('p_wide', 't_wide')
-  await pins.make('p_compact', 't_compact')
+  await pins.make(await pins.prepare('p_wide', 't_wide'))
+  await pins.make(await pins.prepare('p_compact', 't_compact'))
   const bytesOf = async (pin: string, read: readonly string[] | null): Promise<number | undefined> => {
     const [part, ...others] = await pins.parts(pin, read)
     t.match(part, { rowCount: 1_000, partition: 'all' })
@@ -49,7 +49,7 @@ t.test('pins come and go, and what is known of tables and views is still known',
   await createSource('t_source', 'min_bytes_for_wide_part = 0')
   const graph = await views.graph()
   t.ok(graph.tables.has('t_source'))
-  await pins.make('p_source', 't_source')
+  await pins.make(await pins.prepare('p_source', 't_source'))
   t.ok((await tables.list(['p_source'])).has('p_source'))
   t.equal(await views.graph(), graph)
   await pins.drop('p_source')

@@ -30,8 +30,10 @@ export interface ChunkLimits {
 }
 
 export interface WideChunks {
-  /** Groups that a thread may make of one. */
+  /** Groups that a thread may make of one; see `groupsMaxOf`. */
   readonly groupsMax: number
+  /** The same as a share of the rows of a common chunk. Absent in checkpoints of earlier releases, where `groupsMax` says it alone. */
+  readonly groupsShare?: number
   /** What the chunks behind one that comes to more groups are cut by. */
   readonly common: Pick<ChunkLimits, 'bytesMax' | 'rowsMax'>
   /** How many there are, before the one that came to more groups; absent while none did. */

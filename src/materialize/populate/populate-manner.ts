@@ -15,8 +15,10 @@ export type ChunkManner = Required<Pick<PopulateCheckpoint, 'bytesMax' | 'isByKe
 export interface FilledBranch {
   readonly view: Pick<PopulatedBranch, 'select'>
   readonly source: DataSource | undefined
-  readonly parts: readonly Pick<PinnedPart, 'byteCount' | 'rowCount'>[]
+  readonly parts: readonly PartSize[]
 }
+
+type PartSize = Pick<PinnedPart, 'byteCount' | 'rowCount'>
 
 export interface MannerRules {
   /** Whether what is inserted later has to come later. */
@@ -59,19 +61,26 @@ export function mannerOf(branches: readonly FilledBranch[], { isOrdered, rowsMax
   const isWide = queries.every(({ givesGroups, isSteady }) => givesGroups && isSteady) && !branches.some(isInOrder)
   if (!isWide) return { ...common, isByKey, threads: 1 }
   const { times, groupsShare } = queries.every(hasSmallStates) ? wideOfSmall : wideOfOthers
-  const groupsMax = Math.max(1, Math.floor(groupsShare * commonRows(branches, common)))
+  const parts = branches.flatMap((branch) => branch.parts)
+  const groupsMax = Math.max(1, Math.floor(groupsShare * commonRows(parts, common)))
   return {
     rowsMax: Math.min(times * rowsMax, wideRowsMax),
     bytesMax: times * chunkBytesMax,
     isByKey: false,
     threads: chunksAtOnce,
-    wide: { groupsMax, common },
+    wide: { groupsMax, groupsShare, common },
   }
 }
 
-/** How many rows a common chunk has, by what all rows have on average. */
-function commonRows(branches: readonly FilledBranch[], { rowsMax, bytesMax }: WideChunks['common']): number {
-  const parts = branches.flatMap((branch) => branch.parts)
+/** Groups that a thread may make of a wide chunk: fewer where one of its parts has larger rows than there are on average. */
+export function groupsMaxOf({ groupsMax, groupsShare, common }: WideChunks, parts: readonly PartSize[]): number {
+  if (groupsShare === undefined) return groupsMax
+  const rows = Math.min(...parts.map((part) => commonRows([part], common)))
+  return Math.max(1, Math.min(groupsMax, Math.floor(groupsShare * rows)))
+}
+
+/** How many rows a common chunk has, by what the rows of the parts have on average. */
+function commonRows(parts: readonly PartSize[], { rowsMax, bytesMax }: WideChunks['common']): number {
   const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
   const byteCount = parts.reduce((bytes, part) => bytes + part.byteCount, 0)
   return Math.min(rowsMax, (bytesMax * rowCount) / Math.max(1, byteCount))

@@ -10,12 +10,12 @@ import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
-import { isOverFill, StoreError } from '../../store/store-error.ts'
+import { isOfItsMemory, isOfView, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
-import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
+import { type Chunk, type ChunkLimits, cutChunks, type WideChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
-import { type ChunkManner, chunksAtOnce, mannerOf } from './populate-manner.ts'
+import { type ChunkManner, chunksAtOnce, groupsMaxOf, mannerOf } from './populate-manner.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { type ChunkFill, fillChunk, filledColumns, readNames } from './populate-query.ts'
@@ -157,7 +157,8 @@ export class PopulateRun {
     const chunks = cutAll(parts, limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await this.#graph()
-    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph, limits) }
+    const bounds = limits.wide?.count === undefined ? limits.wide : undefined
+    const filling = { graph, parts, bounds, conditions: await this.#conditions(), into: this.#into(graph, limits) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
@@ -198,16 +199,22 @@ export class PopulateRun {
   async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
-    const { graph, conditions, into } = filling
-    const { branch } = chunk
+    const { graph, conditions, into, bounds, parts } = filling
+    const { branch, pieces } = chunk
     const view = this.#branches[branch]
     const pin = this.#pins[branch]
     assert(view !== undefined && pin !== undefined, 'a chunk is of one of the SELECTs')
     const condition = conditions[branch] ?? null
     const blockId = `${this.#job.id}-${index}`
-    const isBounded = into.groupsMax !== undefined
-    const readBy = isBounded ? Math.ceil((this.#deps.now() + wideMsMax) / 1_000) : undefined
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, readBy, ...into })
+    const read = new Set(pieces.map(({ part }) => part))
+    const bounded =
+      bounds === undefined
+        ? {}
+        : {
+            groupsMax: groupsMaxOf(bounds, parts[branch]?.filter(({ name }) => read.has(name)) ?? []),
+            readBy: Math.ceil((this.#deps.now() + wideMsMax) / 1_000),
+          }
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...bounded, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -245,7 +252,7 @@ export class PopulateRun {
     })
   }
 
-  #into(graph: TableGraph, { threads = 1, wide }: Pick<PopulateCheckpoint, 'threads' | 'wide'>): Filling['into'] {
+  #into(graph: TableGraph, { threads = 1 }: Pick<PopulateCheckpoint, 'threads'>): Filling['into'] {
     const { view, request } = this.#order
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
@@ -253,7 +260,6 @@ export class PopulateRun {
       table: request.truncates ? this.#tables.staging : view.targetId,
       columns: filledColumns(view, target),
       threads,
-      groupsMax: wide?.count === undefined ? wide?.groupsMax : undefined,
       isRepeat: this.#isResumed,
     }
   }
@@ -382,7 +388,7 @@ function narrowedBy(
 ): PopulateCheckpoint | null {
   const { wide, done } = reached
   if (wide === undefined || wide.count !== undefined || failure === null) return null
-  if (!(failure.thrown instanceof StoreError && isOverFill(failure.thrown))) return null
+  if (!(failure.thrown instanceof StoreError && failure.thrown.isOverFill)) return null
   const limits = { ...reached, threads: 1, wide: { ...wide, count: done } }
   return { ...limits, total: cutAll(parts, limits).length }
 }
@@ -391,7 +397,10 @@ interface Filling {
   readonly graph: TableGraph
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
-  readonly into: Pick<ChunkFill, 'columns' | 'groupsMax' | 'isRepeat' | 'table' | 'threads'>
+  readonly into: Pick<ChunkFill, 'columns' | 'isRepeat' | 'table' | 'threads'>
+  readonly parts: BranchParts
+  /** Set while chunks are wide. */
+  readonly bounds: WideChunks | undefined
 }
 
 /** Saves now and then, one after the other. */
@@ -421,7 +430,11 @@ function isCancelled(reason: unknown): boolean {
   return reason instanceof ApiError && reason.code === 'JOB_CANCELLED'
 }
 
+const memoryReason =
+  'one chunk of its rows needs more memory than one INSERT may have, half of --engine-memory-bytes-max. Raise that, have smaller chunks by --populate-chunk-rows-max, or populate some of the rows after the other with populate_condition'
+
 function toFailure(thrown: unknown, failed: (reason: string, cause: unknown) => ApiError): unknown {
   if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') return failed(thrown.message, thrown)
+  if (isOfItsMemory(thrown) && !isOfView(thrown)) return failed(memoryReason, thrown)
   return toChangeError(toCopyError(thrown, (reason) => failed(reason, thrown)))
 }

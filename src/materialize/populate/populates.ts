@@ -1,6 +1,7 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import type { PreparedPin } from '../../store/pins.types.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import { RepairEnd } from '../verify/repair-end.ts'
@@ -102,18 +103,16 @@ export class PopulateService implements Populates {
     const { store } = this.#deps
     const { view, pinId, request, compared } = plan
     const branches = populatedBranches(view)
-    await this.#refuseDeleted(plan)
+    const [prepared] = await Promise.all([this.#prepare(plan), this.#refuseDeleted(plan)])
     // What waited has been stored meanwhile, or was not taken.
     this.refuseParked(plan)
     this.#refuseBeside(plan)
     const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
-      const pins = branches.map((_, index) => branchTables(pinId, index).pin)
+      const pins = prepared.map(({ pin }) => pin)
       await this.#tables.begin(pinId, compared === undefined && !request.truncates ? pins : null)
-      for (const [index, { sourceId }] of branches.entries()) {
-        await store.pins.make(branchTables(pinId, index).pin, sourceId)
-      }
+      for (const pin of prepared) await store.pins.make(pin)
       if (compared !== undefined) await this.#pinTarget(plan, compared)
       if (compared !== undefined || !request.truncates) return
       await store.tables.recreateLike(staging, { like: view.targetId, keeps: 'same' }, { computes: true })
@@ -124,6 +123,12 @@ export class PopulateService implements Populates {
       await this.unpin(plan)
       throw thrown
     }
+  }
+
+  #prepare({ view, pinId }: PinnedPlan): Promise<readonly PreparedPin[]> {
+    const branches = populatedBranches(view)
+    const { pins } = this.#deps.store
+    return Promise.all(branches.map(({ sourceId }, index) => pins.prepare(branchTables(pinId, index).pin, sourceId)))
   }
 
   /** What is being deleted would be pinned with the rest. @throws DATASOURCE_BUSY (409) */

@@ -15,7 +15,7 @@ import { appendStatement } from '../sql/append-statement.ts'
 import { repeatedAppend } from '../sql/fill-append.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
 import type { AppendKeeper, AppendRequest, RowPartition } from '../store.types.ts'
-import { isStopped, lateInsertError } from '../store-error.ts'
+import { isStopped, lateInsertError, toFillError } from '../store-error.ts'
 import { appendForViews, noKeeper, type PassingRequest } from './append-for-views.ts'
 import { appendSlices, rowPartitions } from './append-slices.ts'
 import type { EngineDoors } from './engine-doors.ts'
@@ -176,7 +176,8 @@ export class Appends {
         }
         // Before the error is told, as whoever hears of it may repeat the block at once.
         if (request.isTrial !== true && repairs.mayBeNeeded(error)) await repairs.dropBehind(request.table)
-        throw error
+        if (request.queryGroupsMax === undefined) throw error
+        throw toFillError(error, repeats === 0 && request.isRepeat !== true)
       }
     }
   }

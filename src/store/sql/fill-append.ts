@@ -11,7 +11,7 @@ export function fillAppend(request: FillRequest): AppendRequest {
   const targets = columns.map((column) => ({ column, expression: partExpression(quoteName(column)) }))
   const rows = { query, queryOfRepeats, queryThreads: threads, queryGroupsMax: groupsMax }
   const append = { table, layout: { fields: [], targets }, parts: [], rowCount, blockId, ...rows }
-  return isRepeat === true ? repeatedAppend(append) : append
+  return isRepeat === true ? { ...repeatedAppend(append), isRepeat } : append
 }
 
 /**

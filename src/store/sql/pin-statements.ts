@@ -1,8 +1,8 @@
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
-import type { PinnedPart, Pins } from '../pins.types.ts'
-import type { CommandNature, Statements } from '../statements.types.ts'
+import type { PinnedPart, Pins, PreparedPin } from '../pins.types.ts'
+import type { Statements } from '../statements.types.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { qualified } from './qualified.ts'
 import { type Settings, settingsText } from './statement-settings.ts'
@@ -20,7 +20,7 @@ const mergeless: Settings = {
 /** An INSERT waits for no merge. */
 const manyParts: Settings = { parts_to_delay_insert: 100_000, parts_to_throw_insert: 100_000 }
 
-/** `Pins` by ATTACH PARTITION FROM, which every adapter of the store can run. */
+/** `Pins` by CLONE AS and ATTACH PARTITION FROM, which every adapter of the store can run. */
 export class PinStatements implements Pins {
   readonly #statements: Statements
 
@@ -28,11 +28,14 @@ export class PinStatements implements Pins {
     this.#statements = statements
   }
 
-  async make(pin: string, of: string): Promise<void> {
+  async prepare(pin: string, of: string): Promise<PreparedPin> {
     assert(pin !== of, 'a pin is a table of its own')
     const [keys] = await Promise.all([this.#keysOf(of, mergeless), this.drop(pin)])
-    await this.#createPlain(pin, of, keys, { isAside: true })
-    await this.#attachAll(pin, of)
+    return { pin, of, keys }
+  }
+
+  async make({ pin, of, keys }: PreparedPin): Promise<void> {
+    await this.#statements.command(plainTable(pin, `CLONE AS ${qualified(of)}`, keys), { isAside: true, isLong: true })
   }
 
   async drop(pin: string): Promise<void> {
@@ -51,7 +54,7 @@ export class PinStatements implements Pins {
     await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
     // The engine takes a part that was merged for one that has no two rows of a key, which a plain table leaves in it.
     const settings = { ...mergeless, ...manyParts, non_replicated_deduplication_window: 10_000 }
-    await this.#createPlain(table, like, await this.#keysOf(like, settings))
+    await this.#statements.command(plainTable(table, `AS ${qualified(like)}`, await this.#keysOf(like, settings)))
   }
 
   async parts(pin: string, read: readonly string[] | null): Promise<readonly PinnedPart[]> {
@@ -74,15 +77,6 @@ export class PinStatements implements Pins {
       const share = shareOf([{ known, read: readBytes }]) ?? shareOfAll
       return { ...part, byteCount: Math.ceil(byteCount * share) }
     })
-  }
-
-  /**
-   * The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
-   * its own a table takes no TTL from the other.
-   */
-  async #createPlain(table: string, like: string, keys: string, nature: CommandNature = {}): Promise<void> {
-    const sql = `CREATE TABLE ${qualified(table)} AS ${qualified(like)} ENGINE = MergeTree ${keys}`
-    await this.#statements.command(sql, nature)
   }
 
   async #attachAll(into: string, from: string): Promise<void> {
@@ -125,6 +119,14 @@ interface PartColumns {
 function shareOf(parts: readonly PartColumns[]): number | null {
   const known = parts.reduce((bytes, part) => bytes + part.known, 0)
   return known === 0 ? null : parts.reduce((bytes, part) => bytes + part.read, 0) / known
+}
+
+/**
+ * The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
+ * its own a table takes no TTL from the other.
+ */
+function plainTable(table: string, like: string, keys: string): string {
+  return `CREATE TABLE ${qualified(table)} ${like} ENGINE = MergeTree ${keys}`
 }
 
 interface TableKeys {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
-import { mannerOf } from '../../../src/materialize/populate/populate-manner.ts'
+import { groupsMaxOf, mannerOf } from '../../../src/materialize/populate/populate-manner.ts'
 import { dependsOnOrder } from '../../../src/materialize/populate/populate-query.ts'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
@@ -32,7 +32,7 @@ const grouped = { ...common, bytesMax: 128 * mebibyte }
 const byKind = 'SELECT kind, count() AS n FROM {from} GROUP BY kind'
 
 function wideOf({ times, groupsMax }: { readonly times: number; readonly groupsMax: number }) {
-  const wide = { groupsMax, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } }
+  const wide = { groupsMax, groupsShare: groupsMax / 1_000, common: { rowsMax: 1_000, bytesMax: 128 * mebibyte } }
   return { rowsMax: times * 1_000, bytesMax: times * 64 * mebibyte, isByKey: false, threads: 2, wide }
 }
 
@@ -62,6 +62,18 @@ t.test('they are less wide, and may have fewer groups, where what is kept of a g
     t.same(manner(`SELECT kind, ${name}(other) AS n, count() AS c FROM {from} GROUP BY kind`), wide, name)
 })
 
+t.test('a chunk of larger rows than there are on average may have fewer groups', async (t) => {
+  const { wide } = manner(byKind)
+  t.ok(wide)
+  if (wide === undefined) return
+  const part = (rowBytes: number) => ({ rowCount: 1_000, byteCount: 1_000 * rowBytes })
+  t.equal(groupsMaxOf(wide, [part(1), part(100)]), 500)
+  t.equal(groupsMaxOf(wide, [part(1), part(2 * mebibyte)]), 32)
+  t.equal(groupsMaxOf(wide, [part(1_000 * mebibyte)]), 1)
+  const { groupsShare: _, ...earlier } = wide
+  t.equal(groupsMaxOf(earlier, [part(2 * mebibyte)]), 500, 'what an earlier release has stored is refused to none')
+})
+
 t.test('all else has chunks of common size, two at once', async (t) => {
   t.same(manner('SELECT id, kind FROM {from}'), { ...common, bytesMax: 64 * mebibyte })
   t.same(manner('SELECT kind, groupArray(kind) AS ks FROM {from} GROUP BY kind'), grouped, 'rows in their order')
@@ -85,6 +97,8 @@ t.test('nor are they wide where what they give may be more than groups, or other
     'SELECT rand() % 7 AS kind, count() AS n FROM {from} GROUP BY kind',
     'SELECT kind, count() AS n FROM (SELECT DISTINCT kind, other FROM {from}) GROUP BY kind',
     'SELECT kind, count() AS n FROM (SELECT kind FROM {from} ORDER BY other) GROUP BY kind',
+    'SELECT one, count() AS n FROM (SELECT arrayJoin(groupUniqArray(3)(other)) AS one FROM {from} GROUP BY kind) GROUP BY one',
+    'SELECT mean, count() AS n FROM (SELECT avg(other) AS mean FROM {from} GROUP BY kind) GROUP BY mean',
   ])
     t.same(manner(sql), grouped, sql)
 })
