@@ -58,7 +58,8 @@ export const observeOptions = {
     max: 1_000_000,
     // Three thousandths of a core, by the same 30 µs.
     default: 100,
-    sentence: 'Traces that requests without a `traceparent` may begin in a second. Requests beyond it are not traced.',
+    sentence:
+      'Traces that requests without a `traceparent` may begin in a second, and at once after a pause. Requests beyond it are not traced.',
   },
   traceSpansMax: {
     kind: 'integer',

@@ -155,7 +155,8 @@ function decodeOnce(text: string): string {
   return text
     .replace(/%([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     .replace(/(?<!\\)\\+u00([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    .replace(/&#(\d{2,3});/g, (_, digits: string) => String.fromCharCode(Number(digits) % 128))
+    .replace(/&#0*(\d{2,3});/g, (_, digits: string) => String.fromCharCode(Number(digits) % 128))
+    .replace(/&#x0*([2-7][0-9a-f]);/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
 function escapeRegExp(text: string): string {

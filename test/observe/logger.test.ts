@@ -110,6 +110,9 @@ t.test('an entry that has a token in any place and any writing is logged without
     percents(percents(secret)),
     `"\\u00${secret.charCodeAt(0).toString(16)}${secret.slice(1)}"`,
     `&#${secret.charCodeAt(0)};${secret.slice(1)}`,
+    `&#0${secret.charCodeAt(0)};${secret.slice(1)}`,
+    `&#x${secret.charCodeAt(0).toString(16)};${secret.slice(1)}`,
+    `&#X00${secret.charCodeAt(0).toString(16)};${secret.slice(1)}`,
     `Cannot parse '${secret.slice(0, 40)}… as UInt8`,
     `https://user:${secret}@host/v0/sql`,
     `session=abc; token=${secret}; theme=dark`,
@@ -137,6 +140,7 @@ function decoded(line: string): string {
       String.fromCharCode(Number.parseInt(digits, 16)),
     )
     text = text.replace(/&#(\d+);/g, (_, digits: string) => String.fromCharCode(Number(digits)))
+    text = text.replace(/&#x([0-9a-f]+);/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
   }
   return text
 }
