@@ -15,14 +15,15 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
  * Is this build slower than another one?
  *
  * The services of two built checkouts run beside each other on one machine, each with its own data and the options that
- * users have by default. In each round each case is measured on one and then on the other, every second round the other way
- * round, and the ratio is taken pair by pair: a machine that slows down for a while slows down both. Two rounds warm up and
- * do not count. A case is slower only when the whole interval of the median of its ratios lies below 0.97.
+ * users have by default. In each round each case is measured on one, twice on the other, and on the first again, and the ratio is taken
+ * round by round, of geometric means: a machine that slows down for a while slows down both, and so does what the one before has left to
+ * do. The second of a pair was found up to a third slower than the first, as the other service still merged. One round warms up and does not count.
+ * A case is slower only when the whole interval of the median of its ratios lies below 0.97.
  *
  * With `--before .` it is this build twice, and what differs are options, by their names in the environment:
  * `--before-options MILLRACE_METRICS=off`, several of them separated by commas.
  *
- * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 9] [--only import,single] [--out FILE]
+ * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 7] [--only import,single] [--out FILE]
  *   [--before-options NAME=VALUE,…] [--after-options NAME=VALUE,…] [--per processor]
  *
  * `--per processor` counts by second of processor time of the service and its engine, `--per main-thread` by that of the thread that
@@ -30,7 +31,7 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
  */
 const options = readOptions({
   before: '',
-  rounds: 9,
+  rounds: 7,
   only: '',
   rows: 1_000_000,
   seed: 20_260_101,
@@ -38,7 +39,7 @@ const options = readOptions({
   afterOptions: '',
   per: 'second',
 })
-const warmUpRounds = 2
+const warmUpRounds = 1
 const slowerBelow = 0.97
 const table = 'paired'
 
@@ -103,11 +104,11 @@ function environmentOf(text: string): Readonly<Record<string, string>> {
 async function measurePairs(one: PairedCase, before: ServiceProcess, after: ServiceProcess) {
   const rates = { before: [] as number[], after: [] as number[], ratios: [] as number[] }
   for (let round = -warmUpRounds; round < options.rounds; round += 1) {
-    const isBeforeFirst = round % 2 === 0
-    const first = await rateOf(one, isBeforeFirst ? before : after)
-    const second = await rateOf(one, isBeforeFirst ? after : before)
+    const found: number[] = []
+    for (const service of [before, after, after, before]) found.push(await rateOf(one, service))
     if (round < 0) continue
-    const [was, is] = isBeforeFirst ? [first, second] : [second, first]
+    const [firstWas = 0, firstIs = 0, lastIs = 0, lastWas = 0] = found
+    const [was, is] = [Math.sqrt(firstWas * lastWas), Math.sqrt(firstIs * lastIs)]
     rates.before.push(was)
     rates.after.push(is)
     rates.ratios.push(is / was)
