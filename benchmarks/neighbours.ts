@@ -30,6 +30,7 @@ const sizes: Readonly<Record<AttackName, { readonly count: number; readonly addr
   'idle connections': { count: 10_000, addresses: several },
   'floods of headers': { count: 500, addresses: several },
   'large bodies': { count: 1_000, addresses: ['127.0.0.2'] },
+  'connections that are reset': { count: 100, addresses: ['127.0.0.2'] },
 }
 
 const results = await withBench(async ({ directory, opened }) => {

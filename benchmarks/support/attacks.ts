@@ -4,7 +4,14 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serveFunctions } from './remote-functions.ts'
 
-export const attackNames = ['none', 'slowloris', 'idle connections', 'floods of headers', 'large bodies'] as const
+export const attackNames = [
+  'none',
+  'slowloris',
+  'idle connections',
+  'floods of headers',
+  'large bodies',
+  'connections that are reset',
+] as const
 export type AttackName = (typeof attackNames)[number]
 
 export interface AttackTask {
@@ -31,6 +38,8 @@ export interface AttackResult {
 /** Connections opened in one turn: more at once would overflow the queue of the system. */
 const burst = 100
 const dripMs = 1_000
+/** From the requests of a connection to its reset, at most. */
+const resetMsMax = 30
 const chunk = Buffer.from(`${JSON.stringify({ id: 1, text: 'x'.repeat(1_000) })}\n`.repeat(64))
 const bodyBytes = 9_900_000
 
@@ -52,6 +61,8 @@ function wordsOf({ attack, token, dataSource }: AttackTask): {
       return {
         first: `POST /v0/events?name=${dataSource} HTTP/1.1\r\nHost: a\r\n${authorization}Content-Length: ${bodyBytes}\r\n\r\n`,
       }
+    case 'connections that are reset':
+      return { first: `GET /v0/sql?q=SELECT%201 HTTP/1.1\r\nHost: a\r\n${authorization}\r\n`.repeat(64) }
     case 'idle connections':
     case 'none':
       return { first: '' }
@@ -62,13 +73,15 @@ async function attack(task: AttackTask): Promise<AttackResult> {
   const { port, addresses, connectionCount, durationMs } = task
   const { first, drip } = wordsOf(task)
   const answers: Record<string, number> = {}
-  const sockets: Socket[] = []
+  const sockets = new Set<Socket>()
+  const resets = task.attack === 'connections that are reset'
   let closedCount = 0
   let isOver = false
   const open = (localAddress: string): void => {
     const socket = connect({ host: '127.0.0.1', port, localAddress }, () => {
       if (first !== '') socket.write(first)
       if (task.attack === 'large bodies') sendBody(socket)
+      if (resets) setTimeout(() => socket.resetAndDestroy(), resetMsMax * Math.random())
     })
     socket.on('data', (bytes: Buffer) => {
       const line = bytes.toString('latin1').split('\r\n', 1)[0] ?? ''
@@ -77,9 +90,12 @@ async function attack(task: AttackTask): Promise<AttackResult> {
     // What the service closes is an end that is expected.
     socket.on('error', () => {})
     socket.on('close', () => {
-      if (!isOver) closedCount += 1
+      sockets.delete(socket)
+      if (isOver) return
+      if (resets) open(localAddress)
+      else closedCount += 1
     })
-    sockets.push(socket)
+    sockets.add(socket)
   }
   const endsAtMs = performance.now() + durationMs
   for (let index = 0; index < connectionCount; index += 1) {
