@@ -61,3 +61,27 @@ t.test('pins come and go, and what is known of tables and views is still known',
   await store.exchange([['t_source', 't_wide']])
   t.equal((await views.graph()).tables.get('t_wide')?.uuid, graph.tables.get('t_source')?.uuid)
 })
+
+t.test('a table whose engine adds to its sorting key is pinned too', async (t) => {
+  const columns = 'g UInt64, s UInt8, sign Int8, ver UInt64, at DateTime'
+  const keys = [
+    'ORDER BY g',
+    'ORDER BY (g, s)',
+    'ORDER BY (g, ver)',
+    'ORDER BY (ver, g)',
+    'PARTITION BY s PRIMARY KEY g ORDER BY (g, cityHash64(s)) TTL at + toIntervalDay(9)',
+    'ORDER BY cityHash64(g, s) SAMPLE BY cityHash64(g, s) TTL at + toIntervalDay(9)',
+  ]
+  for (const [index, key] of keys.entries()) {
+    const [source, pin, plain] = [`t_versioned_${index}`, `p_versioned_${index}`, `t_plain_${index}`]
+    await store.command(
+      `CREATE TABLE ws_0001.${source} (${columns}) ENGINE = VersionedCollapsingMergeTree(sign, ver) ${key}`,
+    )
+    await store.command(`INSERT INTO ws_0001.${source} SELECT number, number % 3, 1, 7, now() FROM numbers(100)`)
+    await pins.make(await pins.prepare(pin, source))
+    t.match(await pins.parts(pin, null), [{ rowCount: key.startsWith('PARTITION') ? 34 : 100 }], key)
+    await pins.makePlain(plain, source)
+    await store.command(`INSERT INTO ws_0001.${plain} SELECT * FROM ws_0001.${source}`)
+    await store.command(`ALTER TABLE ws_0001.${source} ATTACH PARTITION ALL FROM ws_0001.${plain}`)
+  }
+})

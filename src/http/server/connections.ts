@@ -12,7 +12,7 @@ import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
-import { closeBehind, onceLastBegun } from './pipelining.ts'
+import { closeBehind, closeGently, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
@@ -92,8 +92,9 @@ export function createConnections(options: ConnectionOptions): Connections {
         exchange.stopLingering()
         // What is wrong behind a whole body is another request's fault.
         if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
-        // One that is answered, and waits for the answers before it.
-        if (exchange.response.headersSent) exchange.response.once('finish', () => socket.destroySoon())
+        // One that is answered may wait for the answers before it.
+        if (exchange.response.headersSent) closeBehind(exchange.response)
+        closeGently(socket)
       })
     },
     addTo(app) {
@@ -213,8 +214,12 @@ interface AnswerParts {
 /** What goes out of an answer: itself, or itself and the patience to take the rest of the client's body. */
 function answerOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
   const { exchange } = request
+  // Whoever has sent all of it is not in doubt whether to send it.
+  const isWhole = request.raw.complete || !announcesBody(request.headers)
+  if (isWhole && heldBodies.delete(request.raw)) noteContinue(reply.raw)
   if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
   closeBehind(reply.raw)
+  if (request.raw.httpVersionMajor === 1) closeGently(request.raw.socket)
   // Without `100 Continue` the client keeps its body; there is nothing to wait for.
   if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
   reply.header('content-length', Buffer.byteLength(payload))
@@ -270,13 +275,17 @@ function sendContinue(response: ServerResponse): void {
     response.writeContinue()
     return
   }
-  // As Node notes it: it closes the connection behind an answer without one.
-  Object.assign(response, { _sent100: true })
+  noteContinue(response)
   const assign = response.assignSocket.bind(response)
   response.assignSocket = (socket) => {
     assign(socket)
     if (!response.headersSent) response.writeContinue()
   }
+}
+
+/** As Node notes that it has sent `100 Continue`: it closes the connection behind an answer without one. */
+function noteContinue(response: ServerResponse): void {
+  Object.assign(response, { _sent100: true })
 }
 
 function askForBody(request: IncomingMessage): void {

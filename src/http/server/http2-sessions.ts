@@ -122,7 +122,11 @@ export class Http2Sessions {
     const resets = new ResetCount(this.#deps.clock)
     session.on('stream', (stream: ServerHttp2Stream) => {
       streams.add(stream)
-      if (connectionIdleMsMax > 0) stream.setTimeout(connectionIdleMsMax, () => giveUpReader(stream))
+      if (connectionIdleMsMax > 0) {
+        stream.setTimeout(connectionIdleMsMax)
+        // Again and again, as the first time may pass before there is an answer.
+        stream.on('timeout', () => giveUpReader(stream))
+      }
       stream.once('close', () => {
         streams.delete(stream)
         // Some clients leave with NO_ERROR, which is also how a stream ends by itself.

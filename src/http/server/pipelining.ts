@@ -47,6 +47,8 @@ interface Connection {
   readonly later: (() => void)[]
   /** Whether requests came when there were too many. */
   isRefused: boolean
+  /** Whether the answer is out behind which it closes. Until it is closed it may bring more. */
+  isOver: boolean
 }
 
 const connections = new WeakMap<Socket, Connection>()
@@ -63,16 +65,20 @@ export function onceLastBegun(socket: Socket, act: () => void): void {
 }
 
 /**
- * Closes a connection behind an answer whose head is not out yet; those that wait behind it are not begun. Where one of these is begun
- * already, it is left to the answer of that.
+ * Closes a connection behind an answer; those that wait behind it are not begun. Where one of these is begun already, it is left to the
+ * answer of that.
  */
 export function closeBehind(response: ServerResponse): void {
-  const connection = connections.get(response.req.socket)
+  const { socket } = response.req
+  const connection = connections.get(socket)
   const behind = connection?.open.slice(connection.open.indexOf(response) + 1) ?? []
-  if (behind.every((other) => connection?.waiting.has(other))) response.shouldKeepAlive = false
+  if (!behind.every((other) => connection?.waiting.has(other))) return
+  response.shouldKeepAlive = false
+  // Its head has said that the connection stays.
+  if (response.headersSent) response.once('finish', () => socket.destroySoon())
 }
 
-/** Whether nothing that comes behind these is answered. */
+/** Whether the connection closes behind one of these. */
 function isClosing(open: Connection['open']): boolean {
   return open.some(({ shouldKeepAlive }) => !shouldKeepAlive)
 }
@@ -110,15 +116,18 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
   const turn = new TurnTime(deps.clock)
   const hasTurn = (address: string): boolean => !waiting.hasFirst(address) && turn.passedMs < turnMsMax
   function onAnswered(this: ServerResponse): void {
-    const open = connections.get(this.req.socket)?.open ?? []
-    const at = open.indexOf(this)
-    if (at >= 0) open.splice(at, 1)
+    const connection = connections.get(this.req.socket)
+    const at = connection?.open.indexOf(this) ?? -1
+    if (connection === undefined || at < 0) return
+    connection.open.splice(at, 1)
+    connection.isOver ||= !this.shouldKeepAlive
   }
   const connectionOf = (socket: Socket): Connection => {
     const known = connections.get(socket)
     if (known !== undefined) return known
     const address = addressKey(socket.remoteAddress ?? '')
-    const connection: Connection = { address, open: [], waiting: new Set(), later: [], isRefused: false }
+    const state = { isRefused: false, isOver: false }
+    const connection: Connection = { address, open: [], waiting: new Set(), later: [], ...state }
     connections.set(socket, connection)
     socket.once('close', () => closeQueued(connection.open))
     return connection
@@ -129,6 +138,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     connection.isRefused = true
     deps.logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
     dropRest(request.socket)
+    closeGently(request.socket)
     answerRefused(response, deps)
   }
   const onRequest: RequestListener = (request, response) => {
@@ -137,7 +147,10 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     if (socket.destroyed) return
     const connection = connectionOf(socket)
     const { address, open } = connection
-    if (isClosing(open)) {
+    const last = open.at(-1)
+    // Clients of HTTP/1.0 send nothing ahead, and Node finds only with the answer whether it can go on behind it.
+    if (last?.req.httpVersion === '1.0' && last.shouldKeepAlive) closeBehind(last)
+    if (connection.isOver || isClosing(open)) {
       dropBody(request)
       return
     }
@@ -147,7 +160,10 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
       return
     }
     // Node looks for no request in what it has read with one that asks for another protocol.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    if (request.headers.upgrade !== undefined) {
+      response.shouldKeepAlive = false
+      closeGently(socket)
+    }
     const isAhead = open.length > 0
     open.push(response)
     response.once('close', onAnswered)
@@ -179,25 +195,32 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
 const restMsMax = 5_000
 const restBytesMax = 16 * mebibyte
 
-/**
- * Takes what a connection brings from now on at the cost of its bytes. A connection that is closed over unread bytes is reset,
- * and a reset overtakes answers: so its sending side is closed behind the last answer, and the rest of it when the client has
- * ended, within bounds.
- */
+/** Connections whose rest is dropped. */
+const dropped = new WeakSet<Socket>()
+
+/** Takes what a connection brings from now on at the cost of its bytes. */
 function dropRest(socket: Socket): void {
+  if (dropped.has(socket)) return
+  dropped.add(socket)
   let restBytes = restBytesMax
-  let isAnswered = false
   // Node's parser lets go of a connection that somebody else reads; what it has in hand it goes through to its end.
   socket.removeAllListeners('data')
   socket.on('data', (chunk: Buffer) => {
     restBytes -= chunk.length
     if (restBytes >= 0) return
-    if (isAnswered) socket.destroy()
+    if (socket.writableEnded) socket.destroy()
     else socket.pause()
   })
-  // What Node calls behind an answer that closes its connection.
+}
+
+/**
+ * Has an answer that closes its connection close the sending side alone, and the rest of it when the client has ended, within bounds: one
+ * that is closed over unread bytes is reset, and a reset overtakes answers, those of requests before it too.
+ */
+export function closeGently(socket: Socket): void {
+  // What Node calls behind such an answer.
   socket.destroySoon = () => {
-    isAnswered = true
+    dropRest(socket)
     const timer = setTimeout(() => socket.destroy(), restMsMax).unref()
     socket.once('close', () => clearTimeout(timer))
     socket.end()

@@ -10,7 +10,7 @@ import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
-import { isOfItsMemory, isOfView, StoreError } from '../../store/store-error.ts'
+import { isOfMemory, isOfView, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks, type WideChunks } from './populate-chunks.ts'
@@ -431,10 +431,11 @@ function isCancelled(reason: unknown): boolean {
 }
 
 const memoryReason =
-  'one chunk of its rows needs more memory than one INSERT may have, half of --engine-memory-bytes-max. Raise that, have smaller chunks by --populate-chunk-rows-max, or populate some of the rows after the other with populate_condition'
+  'one chunk of its rows needs more memory than one INSERT may have, half of --engine-memory-bytes-max, or than others leave of all. Raise that, have smaller chunks by --populate-chunk-rows-max, or populate some of the rows after the other with populate_condition'
 
 function toFailure(thrown: unknown, failed: (reason: string, cause: unknown) => ApiError): unknown {
   if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') return failed(thrown.message, thrown)
-  if (isOfItsMemory(thrown) && !isOfView(thrown)) return failed(memoryReason, thrown)
+  const isOfChunk = thrown instanceof StoreError && isOfMemory(thrown) && !isOfView(thrown)
+  if (isOfChunk) return failed(memoryReason, thrown)
   return toChangeError(toCopyError(thrown, (reason) => failed(reason, thrown)))
 }

@@ -89,11 +89,12 @@ export class PinStatements implements Pins {
       `SELECT sorting_key AS sorting, primary_key AS primary, partition_key AS partition, sampling_key AS sampling, engine_full AS engine
        FROM system.tables WHERE database = ${quoteString(workspaceDatabase)} AND name = ${quoteString(table)}`,
     )
-    const { sorting = '', primary = '', partition = '', sampling = '', engine = '' } = found ?? {}
+    const { primary = '', partition = '', sampling = '', engine = '' } = found ?? {}
+    const sorting = declaredSorting(found?.sorting ?? '', engine)
     // The engine's own texts of expressions.
     const clauses = [
       ...(partition === '' ? [] : [`PARTITION BY ${keyText(partition)}`]),
-      ...(primary === '' || primary === sorting ? [] : [`PRIMARY KEY ${keyText(primary)}`]),
+      ...(primary === '' || keyText(primary) === keyText(sorting) ? [] : [`PRIMARY KEY ${keyText(primary)}`]),
       `ORDER BY ${keyText(sorting)}`,
       ...(sampling === '' ? [] : [`SAMPLE BY ${sampling}`]),
     ]
@@ -128,6 +129,23 @@ function shareOf(parts: readonly PartColumns[]): number | null {
 function plainTable(table: string, like: string, keys: string): string {
   return `CREATE TABLE ${qualified(table)} ${like} ENGINE = MergeTree ${keys}`
 }
+
+/** The engine tells the sorting key of VersionedCollapsingMergeTree with the version behind it, and compares it without. */
+function declaredSorting(sorting: string, engine: string): string {
+  if (!engine.startsWith('VersionedCollapsingMergeTree')) return sorting
+  let depth = 0
+  let from = -1
+  const tokens = [...tokenize(engine)]
+  for (const [index, { key, offset, text }] of tokens.entries()) {
+    if (depth === 0 && key === 'BY' && tokens[index - 1]?.key === 'ORDER') from = offset + text.length
+    else if (depth === 0 && from >= 0 && keyEnds.has(key)) return engine.slice(from, offset).trim()
+    if (key === '(' || key === '[') depth += 1
+    if (key === ')' || key === ']') depth -= 1
+  }
+  return from < 0 ? sorting : engine.slice(from).trim()
+}
+
+const keyEnds: ReadonlySet<string> = new Set(['SAMPLE', 'TTL', 'SETTINGS'])
 
 interface TableKeys {
   readonly sorting: string

@@ -99,3 +99,51 @@ t.test('100 Continue of a request that waits for its turn is not sent within its
   await client.until((text) => statusesIn(text).length === 3)
   t.same(statusesIn(client.text), ['200', '200', '200'])
 })
+
+t.test('a request with Expect that has no body does not end its connection', async (t) => {
+  const { deps, client } = await openApp(t)
+  client.send(`${head('GET', '/health/live', 'Expect: 100-continue')}${row}`)
+  await client.until((text) => statusesIn(text).length === 2)
+  t.same(statusesIn(client.text), ['200', '200'])
+  t.notMatch(client.text, /connection: close/i)
+  t.equal(deps.loads.length, 1)
+})
+
+t.test(
+  'nothing is done behind a request that is refused before its body is read, though it came with it',
+  async (t) => {
+    const { deps, client } = await openApp(t)
+    const lines = ['Authorization: Bearer p.nobody', 'Content-Length: 2', 'Expect: 100-continue']
+    client.send(`${head('POST', append, ...lines)}1\n${row}`)
+    client.send(row)
+    await client.end()
+    t.same(statusesIn(client.text), ['403'])
+    t.match(client.text, /connection: close/i)
+    t.same(deps.loads, [])
+  },
+)
+
+t.test('a client that is slow to read gets the answers before one that ends its connection', async (t) => {
+  const { deps, client } = await openApp(t)
+  client.socket.pause()
+  const refused = head('POST', append, 'Authorization: Bearer p.nobody', 'Content-Length: 9')
+  client.send(`${row}${row}${refused}`)
+  while (deps.loads.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  // Behind the body of the refused one.
+  client.send(`${'x'.repeat(9)}${row.repeat(100)}`)
+  await new Promise((resolve) => client.socket.write(row.repeat(100), resolve))
+  client.socket.resume()
+  await client.end()
+  t.same(statusesIn(client.text), ['200', '200', '403'])
+  t.equal(deps.loads.length, 2)
+})
+
+t.test('behind a request of HTTP/1.0 nothing is begun, and its answer ends the connection', async (t) => {
+  for (const lines of [[], ['Connection: keep-alive']]) {
+    const { deps, client } = await openApp(t)
+    client.send(`${head('GET', '/health/live', ...lines).replace('HTTP/1.1', 'HTTP/1.0')}${row}`)
+    await client.end()
+    t.same(statusesIn(client.text), ['200'])
+    t.same(deps.loads, [])
+  }
+})
