@@ -431,7 +431,7 @@ function isCancelled(reason: unknown): boolean {
 }
 
 const memoryReason =
-  'one chunk of its rows needs more memory than one INSERT may have, half of --engine-memory-bytes-max, or than others leave of all. Raise that, have smaller chunks by --populate-chunk-rows-max, or populate some of the rows after the other with populate_condition'
+  'one chunk of its rows needs more memory than one INSERT may have (half of --engine-memory-bytes-max), or than the rest of the engine leaves. Raise it, make chunks smaller with --populate-chunk-rows-max, or populate the rows part by part with populate_condition'
 
 function toFailure(thrown: unknown, failed: (reason: string, cause: unknown) => ApiError): unknown {
   if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') return failed(thrown.message, thrown)
