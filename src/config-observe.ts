@@ -59,7 +59,7 @@ export const observeOptions = {
     // Three thousandths of a core, by the same 30 µs.
     default: 100,
     sentence:
-      'Traces that requests without a `traceparent` may begin in a second, and at once after a pause. Requests beyond it are not traced.',
+      'Traces that requests without a `traceparent` may begin in a second, and up to twice as many in the first one after a pause. Further requests are not traced.',
   },
   traceSpansMax: {
     kind: 'integer',

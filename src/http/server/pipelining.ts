@@ -93,7 +93,7 @@ const turnMsMax = 10
 /** Bounds what clients do that send requests ahead. */
 export interface Pipelining {
   readonly listener: RequestListener
-  /** Begins a request of HTTP/2, whose session bounds how many it has; nothing of it is begun before others where it comes with many. */
+  /** Begins a request of HTTP/2: at once, or, where many come together, in the turn of its address. Its session bounds how many it has. */
   readonly beginStream: (remoteAddress: string, begin: () => void) => void
   /** The answer of a connection that has its turn; undefined when all are out. */
   readonly answerOf: (socket: Socket) => ServerResponse | undefined
@@ -185,7 +185,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
   const beginStream: Pipelining['beginStream'] = (remoteAddress, begin) => {
     const address = addressKey(remoteAddress)
     if (hasTurn(address)) begin()
-    // None of a session waits for another one of it.
+    // Requests of one session do not wait for each other.
     else waiting.add({ address, connection: {}, isAhead: false, start: begin })
   }
   return { listener: onRequest, beginStream, answerOf }
