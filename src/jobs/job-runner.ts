@@ -173,8 +173,8 @@ export class JobRunner {
 
   async #hand(id: string, signal: AbortSignal): Promise<RunningJob> {
     const { book, changedDetails: changed } = this.#deps
-    const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id), signal }
-    return new RunningJob(id, begun, { book, changed })
+    const [order, checkpoint] = await Promise.all([book.orderOf(id), book.checkpointOf(id)])
+    return new RunningJob(id, { order, checkpoint, signal }, { book, changed })
   }
 
   #pump(queue: KindQueue): void {

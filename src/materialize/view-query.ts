@@ -19,6 +19,8 @@ export interface ViewQuery {
   readonly others: readonly string[]
   /** Names of what it gives that come of no aggregate, those that it groups by first and in that order. */
   readonly keys: readonly string[]
+  /** Names of all that the outermost SELECT groups by; null where it does not, gives not all of that, or gives totals too. */
+  readonly groups: readonly string[] | null
   /** Whether the outermost SELECT aggregates rows. */
   readonly isGrouped: boolean
   /**
@@ -101,6 +103,7 @@ export function readViewQuery(sql: CheckedQuery): ViewQuery {
     source,
     others: [...others],
     keys: keysOf(parsed, outermost),
+    groups: groupsOf(parsed, outermost),
     isGrouped: isGrouped(parsed, outermost),
     givesGroups: givesGroups(parsed, path),
     warnings: warningsOf(parsed, { path, source, read }),
@@ -260,6 +263,19 @@ function keysOf(parsed: ParsedQuery, scope: QueryScope): readonly string[] {
   const grouped = range === null ? [] : itemsIn(parsed, range).flatMap((item) => nameOf(parsed, scope, item) ?? [])
   const names = plain.flatMap(({ name }) => name ?? [])
   return [...new Set([...grouped.filter((name) => names.includes(name)), ...names])]
+}
+
+function groupsOf(parsed: ParsedQuery, scope: QueryScope): readonly string[] | null {
+  const range = groupRange(parsed, scope)
+  if (range === null || parsed.tokens[range.end]?.key === 'WITH') return null
+  const keys = keysOf(parsed, scope)
+  const names: string[] = []
+  for (const item of itemsIn(parsed, range)) {
+    const name = nameOf(parsed, scope, item)
+    if (name === null || !keys.includes(name)) return null
+    names.push(name)
+  }
+  return names
 }
 
 function itemsIn({ tokens }: ParsedQuery, { start, end }: TokenRange): readonly TokenRange[] {

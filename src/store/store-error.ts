@@ -2,7 +2,6 @@ import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
 import { circumstanceCodes, clickhouseCodes, serviceFaultCodes } from './engine-codes.ts'
 import { cleanMessage } from './engine-message.ts'
 import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem } from './service-faults.ts'
-import { lateRowsReason } from './sql/chunk-rows.ts'
 
 /**
  * What became of a statement that gave no answer.
@@ -102,19 +101,22 @@ export function isOfView({ kind, message }: StoreError): boolean {
 }
 
 /**
- * The error of a fill whose query made more groups than it may, or read its rows later than it may: that is refused to each try, so none
- * has stored it. Memory that it lacked for its groups another try may have had. All other errors stay what they are.
+ * The error of a fill whose query made more groups than it may: that is refused to each try, so none has stored it. Memory that it lacked
+ * for its groups another try may have had, and time to read its rows too. All other errors stay what they are.
  */
 export function toFillError(error: unknown, isFirstTry: boolean): unknown {
   if (!(error instanceof StoreError) || error.kind !== 'engine' || isOfView(error)) return error
   const { kind, message, clickhouseCode, diskFault, cause } = error
-  const isRefused = clickhouseCode === clickhouseCodes.tooManyRows || message.includes(lateRowsReason)
-  const isOverFill = isRefused || (isFirstTry && isOfItsMemory(error) && groupingStep.test(message))
+  const isLate = clickhouseCode === clickhouseCodes.timeoutExceeded && readingStep.test(message)
+  const lacks = isLate || (isOfItsMemory(error) && groupingStep.test(message))
+  const isOverFill = clickhouseCode === clickhouseCodes.tooManyRows || (isFirstTry && lacks)
   return isOverFill ? new StoreError({ kind, message, clickhouseCode, diskFault, cause, isOverFill }) : error
 }
 
 /** Steps behind which a query has all of its groups; it inserts nothing before. */
 const groupingStep = /While executing (?:Converting|Merging)?Aggregat/
+/** The same of the step before that. */
+const readingStep = /While executing MergeTree/
 
 /**
  * Whether an INSERT failed by a view alone: by its query, by the table that it fills, or by what one block may take there. Such a view may

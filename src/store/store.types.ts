@@ -274,11 +274,11 @@ export interface AppendRequest {
   /** Threads that compute `query`; absent is one. */
   readonly queryThreads?: number
   /** See `FillRequest`. */
-  readonly queryGroupsMax?: number | undefined
+  readonly queryBounds?: QueryBounds | undefined
+  /** See `FillRequest`. */
+  readonly hasDistinctKeys?: boolean
   /** Whether another try may have stored it. Absent is false. */
   readonly isRepeat?: boolean
-  /** What takes the place of `query` where another try may have stored it; absent is `query`. */
-  readonly queryOfRepeats?: CheckedQuery | undefined
   /** How many times the longest run of an INSERT it may take; absent is one. */
   readonly timeTimes?: number
   /** A condition over the columns of `from`; absent takes all of its rows. */
@@ -338,15 +338,22 @@ export interface FillRequest extends QueryCopyRequest {
   readonly blockId: string
   /** Threads that compute the query; with several its rows come in any order. */
   readonly threads: number
+  /** Beyond them the fill fails with an error that is `isOverFill`: then it is not stored, by no try. Absent sets none. */
+  readonly bounds?: QueryBounds | undefined
   /**
-   * Groups that a thread may make of the rows, with any GROUP BY of the query; absent sets no bound. Beyond it the fill fails with an
-   * error that is `isOverFill`: then it is not stored, by no try.
+   * Whether no two rows have the same sorting key of the table, and no view is behind it: then the engine need not look for rows that it
+   * would merge. Absent is false.
    */
-  readonly groupsMax?: number | undefined
-  /** The same without a time by which rows have to be read, see `ChunkRows`; absent is `query`. */
-  readonly queryOfRepeats?: CheckedQuery | undefined
+  readonly hasDistinctKeys?: boolean
   /** Whether another try may have stored it. Absent is false. */
   readonly isRepeat?: boolean
+}
+
+export interface QueryBounds {
+  /** Groups that a thread may make of the rows, with any GROUP BY of the query. */
+  readonly groupsMax: number
+  /** By when all rows have been read, from the begin of the query; null sets no end. A try that another one came before has none. */
+  readonly readTimeMaxMs: number | null
 }
 
 export interface ParquetSource {

@@ -66,6 +66,26 @@ t.test('keys are what is grouped by, in that order, and what comes of no aggrega
   }
 })
 
+t.test('what groups it has is told where it gives all that it groups by, and nothing beside', async (t) => {
+  const cases: readonly (readonly [sql: string, groups: readonly string[] | null])[] = [
+    ['SELECT a, b, count() AS c FROM ws.t1 GROUP BY b, a', ['b', 'a']],
+    ['SELECT toDate(a) AS day, b AS e, sum(b) AS s FROM ws.t1 GROUP BY toDate(a), b', ['day', 'e']],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY 1', ['a']],
+    ['SELECT * FROM (SELECT a, count() AS c FROM ws.t1 GROUP BY a) AS x', ['a']],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY a, b', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY a, b + 1', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY a WITH ROLLUP', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY a WITH TOTALS', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY ROLLUP(a)', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY GROUPING SETS ((a), ())', null],
+    ['SELECT a, count() AS c FROM ws.t1 GROUP BY ALL', null],
+    ['SELECT count() AS c FROM ws.t1', null],
+    ['SELECT a FROM ws.t1', null],
+    ['SELECT a, c + 1 AS d FROM (SELECT a, count() AS c FROM ws.t1 GROUP BY a)', null],
+  ]
+  for (const [sql, groups] of cases) t.same(read(sql).groups, groups, sql)
+})
+
 t.test('what means something else for a block is told once, and nothing else', async (t) => {
   const cases: readonly (readonly [sql: string, warnings: readonly RegExp[]])[] = [
     ['SELECT a FROM ws.t1', []],

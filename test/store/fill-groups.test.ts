@@ -2,7 +2,6 @@ import t from 'tap'
 import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { appendStatement } from '../../src/store/sql/append-statement.ts'
-import { chunkRowsText } from '../../src/store/sql/chunk-rows.ts'
 import { fillAppend, repeatedAppend } from '../../src/store/sql/fill-append.ts'
 import type { FillRequest } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -39,26 +38,30 @@ function isOver(thrown: unknown): boolean {
 }
 
 t.test('a fill that comes to more groups than it may stores nothing, and is told from others that fail', async (t) => {
-  const over = await store.fill(fill('b-1', { threads: 1, groupsMax: 2_999 })).catch((thrown: unknown) => thrown)
+  const over = await store
+    .fill(fill('b-1', { threads: 1, bounds: { groupsMax: 2_999, readTimeMaxMs: null } }))
+    .catch((thrown: unknown) => thrown)
   t.ok(isOver(over))
   t.equal(await stored(), 0)
   const missing = 'SELECT k, n FROM ws_0001.t_missing GROUP BY k' as CheckedQuery
-  const failed = await store.fill(fill('b-1', { query: missing, groupsMax: 1 })).catch((thrown: unknown) => thrown)
+  const failed = await store
+    .fill(fill('b-1', { query: missing, bounds: { groupsMax: 1, readTimeMaxMs: null } }))
+    .catch((thrown: unknown) => thrown)
   t.ok(failed instanceof StoreError && !failed.isOverFill)
-  await store.fill(fill('b-1', { threads: 1, groupsMax: 3_000 }))
+  await store.fill(fill('b-1', { threads: 1, bounds: { groupsMax: 3_000, readTimeMaxMs: null } }))
   t.equal(await stored(), 100_000)
 })
 
 t.test('what one try has stored no other one is refused', async (t) => {
-  await store.fill(fill('b-2', { threads: 2, groupsMax: 3_000 }))
+  await store.fill(fill('b-2', { threads: 2, bounds: { groupsMax: 3_000, readTimeMaxMs: null } }))
   t.equal(await stored(), 200_000)
-  await store.fill(fill('b-2', { threads: 2, groupsMax: 1_500, isRepeat: true }))
+  await store.fill(fill('b-2', { threads: 2, bounds: { groupsMax: 1_500, readTimeMaxMs: null }, isRepeat: true }))
   t.equal(await stored(), 200_000, 'one thread has as many as two may have')
   const over = store
-    .fill(fill('b-3', { threads: 2, groupsMax: 1_499, isRepeat: true }))
+    .fill(fill('b-3', { threads: 2, bounds: { groupsMax: 1_499, readTimeMaxMs: null }, isRepeat: true }))
     .catch((thrown: unknown) => thrown)
   t.ok(isOver(await over))
-  const again = repeatedAppend(fillAppend(fill('b-4', { threads: 2, groupsMax: 10 })))
+  const again = repeatedAppend(fillAppend(fill('b-4', { threads: 2, bounds: { groupsMax: 10, readTimeMaxMs: null } })))
   t.match(appendStatement(again, ''), /max_rows_to_group_by = 20\b/)
   t.match(appendStatement(again, ''), /max_bytes_ratio_before_external_group_by = 0\b/, 'groups on disk do not count')
   t.match(appendStatement(again, ''), /max_threads = 1\b/)
@@ -73,8 +76,11 @@ t.test(
       `SELECT intDiv(number, 2) AS k, length(max(repeat('x', 2000 + number % 2))) AS n FROM numbers(${rows}) GROUP BY k` as CheckedQuery
     const failureOf = (more: Partial<FillRequest>) =>
       store.fill(fill('b-7', { threads: 1, ...more })).catch((thrown: unknown) => thrown)
-    t.ok(isOver(await failureOf({ query: large(400_000), groupsMax: 1_000_000 })))
-    for (const more of [{ query: large(400_000) }, { query: large(400_000), groupsMax: 1_000_000, isRepeat: true }]) {
+    t.ok(isOver(await failureOf({ query: large(400_000), bounds: { groupsMax: 1_000_000, readTimeMaxMs: null } })))
+    for (const more of [
+      { query: large(400_000) },
+      { query: large(400_000), bounds: { groupsMax: 1_000_000, readTimeMaxMs: null }, isRepeat: true },
+    ]) {
       const failed = await failureOf(more)
       t.ok(
         failed instanceof StoreError && !failed.isOverFill && failed.message.startsWith('Query memory limit exceeded'),
@@ -86,7 +92,7 @@ t.test(
       "CREATE MATERIALIZED VIEW ws_0001.v_large TO ws_0001.t_large AS SELECT k + number AS k, length(max(repeat('x', n + number % 2))) AS n FROM ws_0001.t_to ARRAY JOIN range(200000) AS number GROUP BY k",
     )
     const one = 'SELECT 1 AS k, 2000 AS n GROUP BY k' as CheckedQuery
-    const behind = await failureOf({ query: one, groupsMax: 1_000_000 })
+    const behind = await failureOf({ query: one, bounds: { groupsMax: 1_000_000, readTimeMaxMs: null } })
     t.ok(
       behind instanceof StoreError && !behind.isOverFill,
       'nor is it in doubt where a view behind the table lacks it',
@@ -100,22 +106,32 @@ t.test('a view behind the table may make more groups', async (t) => {
   await store.command(
     'CREATE MATERIALIZED VIEW ws_0001.v_1 TO ws_0001.t_behind AS SELECT 10 * k + arrayJoin(range(5)) AS k, sum(n) AS n FROM ws_0001.t_to GROUP BY k',
   )
-  await store.fill(fill('b-5', { threads: 2, groupsMax: 3_000 }))
+  await store.fill(fill('b-5', { threads: 2, bounds: { groupsMax: 3_000, readTimeMaxMs: null } }))
   t.equal(await stored('t_behind'), 500_000)
 })
 
 t.test('a fill whose rows are read too late stores nothing, and one that may be stored has time', async (t) => {
   const before = await stored()
-  const [part] = await store.pins.parts('t_from', null)
-  const from = (readBy: number): string =>
-    chunkRowsText('t_from', { pieces: [{ part: part?.name ?? '', range: null }], condition: null, readBy })
-  const query = (readBy: number) => `SELECT k, count() AS n FROM ${from(readBy)} GROUP BY k` as CheckedQuery
-  const passed = Math.floor(Date.now() / 1_000) - 1
-  const late = fill('b-6', { query: query(passed), queryOfRepeats: query(passed + 3_600), groupsMax: 3_000 })
+  // The engine looks at the time when it has read for some milliseconds.
+  await store.command('CREATE TABLE ws_0001.t_many (k UInt64) ENGINE = MergeTree ORDER BY k')
+  await store.command('INSERT INTO ws_0001.t_many SELECT number % 3000 FROM numbers(5000000)')
+  const bounds = { groupsMax: 3_000, readTimeMaxMs: 1 }
+  const query = 'SELECT k, count() AS n FROM ws_0001.t_many GROUP BY k' as CheckedQuery
+  const late = fill('b-6', { query, bounds })
   t.ok(isOver(await store.fill(late).catch((thrown: unknown) => thrown)))
   t.equal(await stored(), before)
   await store.fill({ ...late, isRepeat: true })
-  t.equal(await stored(), (before ?? 0) + 100_000)
-  await store.fill({ ...late, query: query(passed + 3_600) })
-  t.equal(await stored(), (before ?? 0) + 100_000, 'it is the same')
+  t.equal(await stored(), (before ?? 0) + 5_000_000)
+  await store.fill({ ...late, bounds: { ...bounds, readTimeMaxMs: 60_000 } })
+  t.equal(await stored(), (before ?? 0) + 5_000_000, 'it is the same')
+})
+
+t.test('what a view behind the table takes its time for is no time of reading', async (t) => {
+  const before = (await stored()) ?? 0
+  await store.command(
+    'CREATE MATERIALIZED VIEW ws_0001.v_slow TO ws_0001.t_behind AS SELECT k, n + sleep(1.5) AS n FROM ws_0001.t_to',
+  )
+  await store.fill(fill('b-8', { threads: 2, bounds: { groupsMax: 3_000, readTimeMaxMs: 1_000 } }))
+  t.equal(await stored(), before + 100_000)
+  await store.command('DROP TABLE ws_0001.v_slow')
 })

@@ -10,6 +10,7 @@ import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import { tablesBehind } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { TableGraph, TableState } from '../../store/tables.types.ts'
+import { keyNames } from '../verify/engine-keys.ts'
 import type { PopulatedView, PopulatePlan, PopulateReads } from './populate.types.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { populatedBranches } from './populated-view.ts'
@@ -111,7 +112,8 @@ export async function conditionsOn(
 }
 
 interface ReadCounts {
-  readonly partitionCount: number
+  /** Null where there is one, or none where there are no rows. */
+  readonly partitionCount: number | null
   /** Null for all rows of the source, or a part of them. */
   readonly matchingRows: number | null
 }
@@ -123,16 +125,19 @@ async function countsOfAll(
   store: PlanDeps['store'],
 ): Promise<readonly ReadCounts[]> {
   const counts: ReadCounts[] = []
-  for (const [index, { id }] of sources.entries()) counts.push(await countsOf(id, conditions[index] ?? null, store))
+  for (const [index, source] of sources.entries()) counts.push(await countsOf(source, conditions[index] ?? null, store))
   return counts
 }
 
 async function countsOf(
-  table: string,
+  { id: table, engine }: DataSource,
   condition: CheckedExpression | null,
   store: PlanDeps['store'],
 ): Promise<ReadCounts> {
-  if (condition === null) return { partitionCount: (await store.partitions.list(table)).length, matchingRows: null }
+  if (condition === null) {
+    const isCut = keyNames(engine, 'partition_key').all.length > 0
+    return { partitionCount: isCut ? (await store.partitions.list(table)).length : null, matchingRows: null }
+  }
   try {
     const matching = await store.partitions.matching(table, condition)
     return { partitionCount: matching.length, matchingRows: await store.tables.countRows(table, condition) }
@@ -159,7 +164,9 @@ function readsOfAll(sources: readonly DataSource[], { states, counts, request }:
   return {
     rowCount: sum(rowCounts),
     byteCount: isWhole ? sum(kept.map(({ byteCount }) => byteCount)) : null,
-    partitionCount: sum(counts.map(({ partitionCount }) => partitionCount)),
+    partitionCount: sum(
+      counts.map(({ partitionCount }, index) => partitionCount ?? Math.min(1, rowCounts[index] ?? 0)),
+    ),
   }
 }
 

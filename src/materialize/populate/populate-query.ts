@@ -6,10 +6,11 @@ import { tokenize } from '../../schema/syntax/lexer.ts'
 import type { Token } from '../../schema/syntax/token.types.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { type ChunkRows, chunkRowsText } from '../../store/sql/chunk-rows.ts'
-import type { Store } from '../../store/store.types.ts'
+import type { QueryBounds, Store } from '../../store/store.types.ts'
 import type { GraphTable, TableGraph } from '../../store/tables.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 import { keyNames } from '../verify/engine-keys.ts'
+import { readViewQuery } from '../view-query.ts'
 import type { PopulatedView } from './populate.types.ts'
 import type { Chunk } from './populate-chunks.ts'
 
@@ -26,9 +27,8 @@ export interface ChunkFill {
   /** That compute it: with several its rows come in any order. */
   readonly threads: number
   /** See `FillRequest`. */
-  readonly groupsMax?: number | undefined
-  /** See `ChunkRows`. */
-  readonly readBy?: number | undefined
+  readonly bounds?: QueryBounds | undefined
+  readonly hasDistinctKeys?: boolean
   readonly isRepeat?: boolean
 }
 
@@ -36,13 +36,11 @@ export interface ChunkFill {
 export async function fillChunk(
   store: Pick<Store, 'fill'>,
   { rowCount, ...chunk }: Chunk,
-  { view, graph, pin, condition, readBy, ...into }: ChunkFill,
+  { view, graph, pin, condition, ...into }: ChunkFill,
 ): Promise<void> {
   const tables = new Set(graph.tables.keys())
   const rows = { pieces: chunk.pieces, areAll: chunk.areAll ?? false, pin, condition }
-  const whenever = chunkQuery(view, tables, rows)
-  const query = readBy === undefined ? whenever : chunkQuery(view, tables, { ...rows, readBy })
-  await store.fill({ ...into, query, queryOfRepeats: whenever, rowCount })
+  await store.fill({ ...into, query: chunkQuery(view, tables, rows), rowCount })
 }
 
 /** A view fills the columns that its target has by the same names. */
@@ -79,6 +77,15 @@ export function mayGroupByKey(
 ): boolean {
   const first = keyNames(engine, 'sorting_key').all.find((name) => columns.some((column) => column.name === name))
   return first !== undefined && tokenize(select).some(({ name }) => name === first)
+}
+
+/** Whether no two rows that a view gives of a chunk have the same sorting key in its target, which would else merge them as they come. */
+export function givesDistinctKeys(select: CheckedQuery, { engine }: Pick<DataSource, 'engine'>): boolean {
+  // SummingMergeTree takes away rows of nothing but zeros, and others look at more than the key.
+  if (engine.name !== 'AggregatingMergeTree') return false
+  const { groups, givesGroups } = readViewQuery(select)
+  const { items } = keyNames(engine, 'sorting_key')
+  return givesGroups && groups?.every((name) => items.includes(name)) === true
 }
 
 /** The names in a query, among them those of all columns that it reads; null where it may read others too. */

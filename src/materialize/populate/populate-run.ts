@@ -18,7 +18,7 @@ import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { type ChunkManner, chunksAtOnce, groupsMaxOf, mannerOf } from './populate-manner.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { type ChunkFill, fillChunk, filledColumns, readNames } from './populate-query.ts'
+import { type ChunkFill, fillChunk, filledColumns, givesDistinctKeys, readNames } from './populate-query.ts'
 import { branchTables, hasMirrors, missedRows, type PopulateTables, populateTables } from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 import { type HeldChange, whenFree } from './when-free.ts'
@@ -81,7 +81,8 @@ export class PopulateRun {
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
         if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint)
-        await links.noteSuccess(view.id)
+        // By the checkpoint nothing needs the pin any more.
+        await Promise.all([links.noteSuccess(view.id), this.#letGo()])
       }
     } catch (thrown) {
       const { signal } = this.#job
@@ -157,8 +158,8 @@ export class PopulateRun {
     const chunks = cutAll(parts, limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await this.#graph()
-    const bounds = limits.wide?.count === undefined ? limits.wide : undefined
-    const filling = { graph, parts, bounds, conditions: await this.#conditions(), into: this.#into(graph, limits) }
+    const wide = limits.wide?.count === undefined ? limits.wide : undefined
+    const filling = { graph, parts, wide, conditions: await this.#conditions(), into: this.#into(graph, limits) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
@@ -199,7 +200,7 @@ export class PopulateRun {
   async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
-    const { graph, conditions, into, bounds, parts } = filling
+    const { graph, conditions, into, wide, parts } = filling
     const { branch, pieces } = chunk
     const view = this.#branches[branch]
     const pin = this.#pins[branch]
@@ -207,14 +208,10 @@ export class PopulateRun {
     const condition = conditions[branch] ?? null
     const blockId = `${this.#job.id}-${index}`
     const read = new Set(pieces.map(({ part }) => part))
-    const bounded =
-      bounds === undefined
-        ? {}
-        : {
-            groupsMax: groupsMaxOf(bounds, parts[branch]?.filter(({ name }) => read.has(name)) ?? []),
-            readBy: Math.ceil((this.#deps.now() + wideMsMax) / 1_000),
-          }
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...bounded, ...into })
+    const readParts = parts[branch]?.filter(({ name }) => read.has(name)) ?? []
+    const groupsMax = wide === undefined ? null : groupsMaxOf(wide, readParts)
+    const bounds = groupsMax === null ? undefined : { groupsMax, readTimeMaxMs: wideMsMax }
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, bounds, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -256,12 +253,17 @@ export class PopulateRun {
     const { view, request } = this.#order
     const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
-    return {
-      table: request.truncates ? this.#tables.staging : view.targetId,
-      columns: filledColumns(view, target),
-      threads,
-      isRepeat: this.#isResumed,
-    }
+    const table = request.truncates ? this.#tables.staging : view.targetId
+    const hasDistinctKeys = this.#haveDistinctKeys()
+    return { table, columns: filledColumns(view, target), threads, hasDistinctKeys, isRepeat: this.#isResumed }
+  }
+
+  /** Only where nothing is behind what is filled, which would get its rows unmerged. */
+  #haveDistinctKeys(): boolean {
+    const { view, filled, request } = this.#order
+    const target = this.#deps.catalog.find(view.targetId)
+    if (target === undefined || (filled.length > 1 && !request.truncates)) return false
+    return this.#branches.every(({ select }) => givesDistinctKeys(select, target))
   }
 
   /** One for each SELECT. */
@@ -397,10 +399,10 @@ interface Filling {
   readonly graph: TableGraph
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
-  readonly into: Pick<ChunkFill, 'columns' | 'isRepeat' | 'table' | 'threads'>
+  readonly into: Pick<ChunkFill, 'columns' | 'hasDistinctKeys' | 'isRepeat' | 'table' | 'threads'>
   readonly parts: BranchParts
   /** Set while chunks are wide. */
-  readonly bounds: WideChunks | undefined
+  readonly wide: WideChunks | undefined
 }
 
 /** Saves now and then, one after the other. */

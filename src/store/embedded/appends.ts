@@ -176,7 +176,7 @@ export class Appends {
         }
         // Before the error is told, as whoever hears of it may repeat the block at once.
         if (request.isTrial !== true && repairs.mayBeNeeded(error)) await repairs.dropBehind(request.table)
-        if (request.queryGroupsMax === undefined) throw error
+        if (request.queryBounds === undefined) throw error
         throw toFillError(error, repeats === 0 && request.isRepeat !== true)
       }
     }

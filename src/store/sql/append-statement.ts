@@ -3,7 +3,14 @@ import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows, TableRows } from '../store.types.ts'
+import type {
+  AppendRequest,
+  ParquetSource,
+  PartitionBound,
+  QueryBounds,
+  RefusedRows,
+  TableRows,
+} from '../store.types.ts'
 import { qualified } from './qualified.ts'
 import {
   appendRowsMax,
@@ -51,8 +58,9 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
   ].join('\n')
 }
 
-function querySettings({ query, queryThreads = 1 }: AppendRequest): Settings {
-  return query === undefined ? {} : { ...fillSettings, max_threads: queryThreads }
+function querySettings({ query, queryThreads = 1, hasDistinctKeys = false }: AppendRequest): Settings {
+  if (query === undefined) return {}
+  return { ...fillSettings, max_threads: queryThreads, ...(hasDistinctKeys ? { optimize_on_insert: 0 } : {}) }
 }
 
 /** Else the columns of the file are taken for those of the table. */
@@ -143,12 +151,17 @@ function orderedSource(request: AppendRequest, path: string): string {
 }
 
 /**
- * The bound stands within the query: outside of it, views that see the rows would have it too, with the rows inserted already. Groups that
- * are put on disk meanwhile would count anew from none.
+ * The bounds stand within the query: outside of it, views that see the rows would have them too, with the rows inserted already. Groups that
+ * are put on disk meanwhile would count anew from none. The time there is that of reading alone: the engine looks at it when it has read a
+ * block, and at that of the whole INSERT everywhere.
  */
-function boundedQuery(query: CheckedQuery, groupsMax: number | undefined): string {
-  if (groupsMax === undefined) return query
-  const settings = { max_rows_to_group_by: groupsMax, group_by_overflow_mode: 'throw', ...inMemory }
+function boundedQuery(query: CheckedQuery, bounds: QueryBounds | undefined): string {
+  if (bounds === undefined) return query
+  const { groupsMax, readTimeMaxMs } = bounds
+  const settings = {
+    ...{ max_rows_to_group_by: groupsMax, group_by_overflow_mode: 'throw', ...inMemory },
+    ...(readTimeMaxMs === null ? {} : { max_execution_time: readTimeMaxMs / 1_000 }),
+  }
   return `SELECT * FROM (${query}) SETTINGS ${settingsText(settings)}`
 }
 
@@ -161,12 +174,12 @@ function fileSource(
     from,
     fromRows,
     query,
-    queryGroupsMax,
+    queryBounds,
     isNative,
-  }: Pick<AppendRequest, 'from' | 'fromRows' | 'isNative' | 'layout' | 'parquet' | 'query' | 'queryGroupsMax'>,
+  }: Pick<AppendRequest, 'from' | 'fromRows' | 'isNative' | 'layout' | 'parquet' | 'query' | 'queryBounds'>,
   path: string,
 ): string {
-  if (query !== undefined) return `(${boundedQuery(query, queryGroupsMax)})`
+  if (query !== undefined) return `(${boundedQuery(query, queryBounds)})`
   if (from !== undefined) return `(${tableSource(from, fromRows)})`
   // It tells its columns by itself.
   if (isNative === true) return `file(${quoteString(path)}, 'Native')`

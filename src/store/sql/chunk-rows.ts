@@ -10,15 +10,10 @@ export interface ChunkRows {
   readonly areAll?: boolean
   /** Over the columns, in brackets; null takes all rows. */
   readonly condition: CheckedExpression | null
-  /** Epoch seconds; whoever reads rows later than that fails, with `lateRowsReason`. Absent sets no end. */
-  readonly readBy?: number
 }
 
-/** What the engine says of a query whose rows were read too late. */
-export const lateRowsReason = 'the rows of a chunk are read too late'
-
 /** What stands behind FROM for some rows of a pin. */
-export function chunkRowsText(pin: string, { pieces, areAll = false, condition, readBy }: ChunkRows): string {
+export function chunkRowsText(pin: string, { pieces, areAll = false, condition }: ChunkRows): string {
   const whole = pieces.filter(({ range, sample }) => range === null && sample === undefined)
   const others = pieces.filter((piece) => !whole.includes(piece))
   const choices = [
@@ -26,10 +21,7 @@ export function chunkRowsText(pin: string, { pieces, areAll = false, condition, 
     ...others.map(pieceText),
   ]
   const rows = choices.length === 1 ? choices.join('') : `(${choices.join(' OR ')})`
-  // The time of each block that is read; nothing of an INSERT is stored as long as there are some.
-  const late =
-    readBy === undefined ? [] : [`NOT throwIf(nowInBlock() > toDateTime(${readBy}), ${quoteString(lateRowsReason)})`]
-  const where = [...(areAll ? [] : [rows]), ...(condition === null ? [] : [condition]), ...late].join(' AND ')
+  const where = [...(areAll ? [] : [rows]), ...(condition === null ? [] : [condition])].join(' AND ')
   return `(SELECT * FROM ${qualified(pin)} AS ${rowsAlias}${where === '' ? '' : ` WHERE ${where}`})`
 }
 

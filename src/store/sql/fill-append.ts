@@ -7,9 +7,9 @@ const repeatTimes = 20
 
 /** A fill as the append that it is, of what its query gives. */
 export function fillAppend(request: FillRequest): AppendRequest {
-  const { table, columns, query, queryOfRepeats, rowCount, blockId, threads, groupsMax, isRepeat } = request
+  const { table, columns, query, rowCount, blockId, threads, bounds, hasDistinctKeys = false, isRepeat } = request
   const targets = columns.map((column) => ({ column, expression: partExpression(quoteName(column)) }))
-  const rows = { query, queryOfRepeats, queryThreads: threads, queryGroupsMax: groupsMax }
+  const rows = { query, queryThreads: threads, queryBounds: bounds, hasDistinctKeys }
   const append = { table, layout: { fields: [], targets }, parts: [], rowCount, blockId, ...rows }
   return isRepeat === true ? { ...repeatedAppend(append), isRepeat } : append
 }
@@ -20,8 +20,8 @@ export function fillAppend(request: FillRequest): AppendRequest {
  * than one thread may make here. Nor is there a time by which it has to have read its rows.
  */
 export function repeatedAppend(request: AppendRequest): AppendRequest {
-  const { query, queryOfRepeats = query, queryThreads = 1, queryGroupsMax } = request
-  if (query === undefined || queryOfRepeats === undefined || queryGroupsMax === undefined) return request
-  const bounds = { queryThreads: 1, queryGroupsMax: queryThreads * queryGroupsMax, timeTimes: repeatTimes }
-  return { ...request, query: queryOfRepeats, ...bounds }
+  const { queryThreads = 1, queryBounds } = request
+  if (queryBounds === undefined) return request
+  const bounds = { groupsMax: queryThreads * queryBounds.groupsMax, readTimeMaxMs: null }
+  return { ...request, queryThreads: 1, queryBounds: bounds, timeTimes: repeatTimes }
 }

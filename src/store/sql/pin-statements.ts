@@ -23,6 +23,8 @@ const manyParts: Settings = { parts_to_delay_insert: 100_000, parts_to_throw_ins
 /** `Pins` by CLONE AS and ATTACH PARTITION FROM, which every adapter of the store can run. */
 export class PinStatements implements Pins {
   readonly #statements: Statements
+  /** Clauses of pins by what they are of, for `Store.definitionVersion`. */
+  #known = { version: -1, keys: new Map<string, string>() }
 
   constructor(statements: Statements) {
     this.#statements = statements
@@ -30,7 +32,7 @@ export class PinStatements implements Pins {
 
   async prepare(pin: string, of: string): Promise<PreparedPin> {
     assert(pin !== of, 'a pin is a table of its own')
-    const [keys] = await Promise.all([this.#keysOf(of, mergeless), this.drop(pin)])
+    const [keys] = await Promise.all([this.#pinKeys(of), this.drop(pin)])
     return { pin, of, keys }
   }
 
@@ -77,6 +79,15 @@ export class PinStatements implements Pins {
       const share = shareOf([{ known, read: readBytes }]) ?? shareOfAll
       return { ...part, byteCount: Math.ceil(byteCount * share) }
     })
+  }
+
+  async #pinKeys(of: string): Promise<string> {
+    const version = this.#statements.definitionVersion
+    if (this.#known.version !== version) this.#known = { version, keys: new Map() }
+    const { keys } = this.#known
+    const known = keys.get(of) ?? (await this.#keysOf(of, mergeless))
+    keys.set(of, known)
+    return known
   }
 
   async #attachAll(into: string, from: string): Promise<void> {

@@ -1,6 +1,11 @@
 import t from 'tap'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
-import { dependsOnOrder, mayGroupByKey, readNames } from '../../../src/materialize/populate/populate-query.ts'
+import {
+  dependsOnOrder,
+  givesDistinctKeys,
+  mayGroupByKey,
+  readNames,
+} from '../../../src/materialize/populate/populate-query.ts'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 
 /** As far as it is looked at. */
@@ -19,6 +24,21 @@ t.test('chunks are cut by the sorting key only where a query reads its first col
   t.equal(mayGroupByKey(byHour, sortedBy('toDate(ts), user')), true, 'in an expression')
   t.equal(mayGroupByKey(byUser, sortedBy('cityHash64(path)')), false)
   t.equal(mayGroupByKey(byUser, sortedBy('')), false, 'nothing is sorted')
+})
+
+t.test('rows of different groups have different keys where the target is sorted by all that makes a group', (t) => {
+  const given = (sql: string, sortingKey: string, name = 'AggregatingMergeTree') =>
+    givesDistinctKeys(sql as CheckedQuery, { engine: { name, options: { sorting_key: sortingKey } } })
+  const byBoth = 'SELECT toStartOfHour(ts) AS hour, path, countState() AS hits FROM ws.t GROUP BY hour, path'
+  t.ok(given(byBoth, 'hour, path'))
+  t.ok(given(byBoth, 'path, user, hour'))
+  t.notOk(given(byBoth, 'hour'))
+  t.notOk(given(byBoth, 'toDate(hour), path'))
+  t.notOk(given(byBoth, 'hour, path', 'SummingMergeTree'), 'which takes away rows of zeros')
+  t.notOk(given(byBoth, 'hour, path', 'ReplacingMergeTree'))
+  t.notOk(given('SELECT user, countState() AS hits FROM ws.t GROUP BY user, path', 'user'))
+  t.notOk(given('SELECT arrayJoin([1, 2]) AS n, user, countState() AS h FROM ws.t GROUP BY user', 'user'))
+  t.end()
 })
 
 t.test('the names of a query have all columns that it reads, or it may read any', (t) => {

@@ -96,7 +96,7 @@ export class PopulateWorld {
   }
 
   /** A life of the module, over what the ones before it have left; `chunkRows` is what one INSERT reads. */
-  async live(chunkRows = 1_000, over: (store: Store) => Store = (store) => store, now = Date.now): Promise<Life> {
+  async live(chunkRows = 1_000, over: (store: Store) => Store = (store) => store): Promise<Life> {
     let isDead = false
     const never = new Promise<never>(() => undefined)
     /** Whatever a dead process calls does not begin, and what it waits for does not end. */
@@ -159,7 +159,7 @@ export class PopulateWorld {
         },
         // Tests write them as the engine takes them.
         checkCondition: async (_dataSource, text) => `(${text})` as CheckedExpression,
-        now,
+        now: Date.now,
         logger: silentLogger,
       },
     )
