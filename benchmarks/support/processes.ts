@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endChild, keepLastLog, untilReady } from '../../test/support/child-server.ts'
 import { freePort } from '../../test/support/free-port.ts'
+import { nodeFlags } from '../../test/support/node-flags.ts'
 import { repositoryRoot } from '../../test/support/repository-root.ts'
 import type { BareFastify } from './bare-fastify.ts'
 import type { EngineAlone } from './engine-alone.ts'
@@ -39,11 +40,12 @@ export async function startService(options: {
   /** Options by the names that they have in the environment. */
   readonly environment?: Readonly<Record<string, string>>
 }): Promise<ServiceProcess> {
-  const main = join(options.root ?? repositoryRoot, 'dist', 'src', 'main.js')
+  const root = options.root ?? repositoryRoot
+  const main = join(root, 'dist', 'src', 'main.js')
   if (!existsSync(main)) throw new Error(`${main} is missing: run npm run build`)
   const port = await freePort()
   const adminToken = 'p.benchmark'
-  const child = spawn(process.execPath, ['--single-threaded-gc', '--enable-source-maps', main], {
+  const child = spawn(process.execPath, [...nodeFlags(root), main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       UV_THREADPOOL_SIZE: '16',
@@ -97,6 +99,6 @@ export async function startBareFastify(): Promise<{
   close(): Promise<void>
 }> {
   const modulePath = fileURLToPath(import.meta.resolve('./bare-fastify.js'))
-  const remote = startRemote<BareFastify>(modulePath, ['--single-threaded-gc', '--enable-source-maps'])
+  const remote = startRemote<BareFastify>(modulePath, nodeFlags(repositoryRoot))
   return { url: await remote.call('listen', null), pid: remote.pid, close: () => remote.close() }
 }

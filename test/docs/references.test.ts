@@ -58,6 +58,7 @@ for (const page of pages) {
       'version',
       'stop-timeout',
       'single-threaded-gc',
+      'no-allocation-site-pretenuring',
       ...optionKeys.map((key) => flagName(key)),
     ])
     const variables = new Set(optionKeys.map((key) => environmentName(key)))

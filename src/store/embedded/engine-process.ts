@@ -82,7 +82,13 @@ export class EngineProcess {
     this.#logger = logger
     const entry = fileURLToPath(import.meta.resolve('./engine-child.js'))
     // The number of this process tells an engine that has outlived its service from one that has not.
-    const args = ['--single-threaded-gc', '--enable-source-maps', entry, String(process.pid)]
+    const args = [
+      '--single-threaded-gc',
+      '--no-allocation-site-pretenuring',
+      '--enable-source-maps',
+      entry,
+      String(process.pid),
+    ]
     this.#child = spawn(process.execPath, args, {
       // The last one is our own stderr, for one line at the end of the service.
       stdio: ['ignore', 'ignore', 'pipe', 'pipe', 2],

@@ -4,6 +4,8 @@ import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { untilReady } from '../child-server.ts'
+import { nodeFlags } from '../node-flags.ts'
+import { repositoryRoot } from '../repository-root.ts'
 import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
 
 const mainPath = fileURLToPath(new URL('../../../src/main.js', import.meta.url))
@@ -61,7 +63,7 @@ export class KillService {
 
   /** Resolves when the service answers. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, ['--single-threaded-gc', mainPath], {
+    const child = spawn(process.execPath, [...nodeFlags(repositoryRoot), mainPath], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: this.#environment,
     })
