@@ -103,7 +103,7 @@ export function readViewQuery(sql: CheckedQuery): ViewQuery {
     source,
     others: [...others],
     keys: keysOf(parsed, outermost),
-    groups: groupsOf(parsed, outermost),
+    groups: groupsOf(parsed, path, outermost),
     isGrouped: isGrouped(parsed, outermost),
     givesGroups: givesGroups(parsed, path),
     warnings: warningsOf(parsed, { path, source, read }),
@@ -209,13 +209,16 @@ function givesGroups(parsed: ParsedQuery, path: readonly number[]): boolean {
   if (parsed.reads.length > 1 || parsed.tableFunctions.length > 0) return false
   // Both hold what they have seen of the rows.
   if (parsed.tokens.some(({ key }) => key === 'DISTINCT' || key === 'ORDER')) return false
-  for (const index of path) {
+  for (const [at, index] of path.entries()) {
     const scope = parsed.scopes[index]
     assert(scope !== undefined, 'a way has scopes')
+    const below = path.slice(at + 1)
     const isOfGroups = groupRange(parsed, scope) !== null
     const hasJoin = wordsAt(parsed, scope).some(({ key }) => key === 'JOIN')
     // An array that is unfolded may be one of a group, whose rows are as many as those that were read.
-    const unfolds = parsed.calls.some((call) => call.scope === index && /^(?:arrayJoin|unnest)$/i.test(call.name))
+    const unfolds = parsed.calls.some(
+      (call) => !below.includes(call.scope) && /^(?:arrayJoin|unnest)$/i.test(call.name),
+    )
     if (unfolds || (hasJoin && !isOfGroups)) return false
     if (isOfGroups) return true
   }
@@ -265,14 +268,18 @@ function keysOf(parsed: ParsedQuery, scope: QueryScope): readonly string[] {
   return [...new Set([...grouped.filter((name) => names.includes(name)), ...names])]
 }
 
-function groupsOf(parsed: ParsedQuery, scope: QueryScope): readonly string[] | null {
+function groupsOf(parsed: ParsedQuery, path: readonly number[], scope: QueryScope): readonly string[] | null {
   const range = groupRange(parsed, scope)
   if (range === null || parsed.tokens[range.end]?.key === 'WITH') return null
+  const scopes = path.flatMap((index) => parsed.scopes[index] ?? [])
+  const outer = scopes.slice(0, scopes.indexOf(scope))
+  // Others leave columns out, or put something else in their place.
+  if (!outer.every(({ columns: [column] }) => column !== undefined && column.end - column.start === 1)) return null
   const keys = keysOf(parsed, scope)
   const names: string[] = []
   for (const item of itemsIn(parsed, range)) {
     const name = nameOf(parsed, scope, item)
-    if (name === null || !keys.includes(name)) return null
+    if (name === null || !keys.includes(name) || parsed.tokens[item.start]?.key === 'ALL') return null
     names.push(name)
   }
   return names

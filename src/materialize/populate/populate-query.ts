@@ -80,12 +80,18 @@ export function mayGroupByKey(
 }
 
 /** Whether no two rows that a view gives of a chunk have the same sorting key in its target, which would else merge them as they come. */
-export function givesDistinctKeys(select: CheckedQuery, { engine }: Pick<DataSource, 'engine'>): boolean {
+export function givesDistinctKeys(
+  select: CheckedQuery,
+  { engine, columns }: Pick<DataSource, 'columns' | 'engine'>,
+): boolean {
   // SummingMergeTree takes away rows of nothing but zeros, and others look at more than the key.
   if (engine.name !== 'AggregatingMergeTree') return false
   const { groups, givesGroups } = readViewQuery(select)
   const { items } = keyNames(engine, 'sorting_key')
-  return givesGroups && groups?.every((name) => items.includes(name)) === true
+  // Of floats some are equal in a key and make groups of their own, as the two zeros do.
+  const isExact = (name: string): boolean =>
+    columns.some((column) => column.name === name && !/Float|Dynamic|Variant/.test(column.typeText))
+  return givesGroups && groups?.every((name) => items.includes(name) && isExact(name)) === true
 }
 
 /** The names in a query, among them those of all columns that it reads; null where it may read others too. */

@@ -27,8 +27,17 @@ t.test('chunks are cut by the sorting key only where a query reads its first col
 })
 
 t.test('rows of different groups have different keys where the target is sorted by all that makes a group', (t) => {
-  const given = (sql: string, sortingKey: string, name = 'AggregatingMergeTree') =>
-    givesDistinctKeys(sql as CheckedQuery, { engine: { name, options: { sorting_key: sortingKey } } })
+  const columns = ['hour', 'path', 'user', 'n'].map((name) => ({ name, typeText: 'String' }))
+  const floats = [{ name: 'user', typeText: 'Nullable(Float64)' }]
+  /** As far as it is looked at. */
+  const given = (sql: string, sortingKey: string, name = 'AggregatingMergeTree', of: readonly object[] = columns) =>
+    givesDistinctKeys(
+      sql as CheckedQuery,
+      { engine: { name, options: { sorting_key: sortingKey } }, columns: of } as unknown as Pick<
+        DataSource,
+        'columns' | 'engine'
+      >,
+    )
   const byBoth = 'SELECT toStartOfHour(ts) AS hour, path, countState() AS hits FROM ws.t GROUP BY hour, path'
   t.ok(given(byBoth, 'hour, path'))
   t.ok(given(byBoth, 'path, user, hour'))
@@ -38,6 +47,10 @@ t.test('rows of different groups have different keys where the target is sorted 
   t.notOk(given(byBoth, 'hour, path', 'ReplacingMergeTree'))
   t.notOk(given('SELECT user, countState() AS hits FROM ws.t GROUP BY user, path', 'user'))
   t.notOk(given('SELECT arrayJoin([1, 2]) AS n, user, countState() AS h FROM ws.t GROUP BY user', 'user'))
+  t.notOk(given('WITH arrayJoin([1, 1]) AS n SELECT user, n, countState() AS h FROM ws.t GROUP BY user', 'user'))
+  const byUser = 'SELECT user, countState() AS h FROM ws.t GROUP BY user'
+  t.ok(given(byUser, 'user'))
+  t.notOk(given(byUser, 'user', 'AggregatingMergeTree', floats), 'whose zeros are equal')
   t.end()
 })
 
