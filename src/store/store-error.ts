@@ -116,7 +116,7 @@ export function toFillError(error: unknown, isFirstTry: boolean): unknown {
 /** Steps behind which a query has all of its groups; it inserts nothing before. */
 const groupingStep = /While executing (?:Converting|Merging)?Aggregat/
 /** The same of the step before that. */
-const readingStep = /While executing MergeTree/
+const readingStep = /While executing MergeTreeSelect/
 
 /**
  * Whether an INSERT failed by a view alone: by its query, by the table that it fills, or by what one block may take there. Such a view may

@@ -88,10 +88,14 @@ export function givesDistinctKeys(
   if (engine.name !== 'AggregatingMergeTree') return false
   const { groups, givesGroups } = readViewQuery(select)
   const { items } = keyNames(engine, 'sorting_key')
+  // FINAL goes through a part that was merged as it came without merging it, and other columns than states are read with that.
+  const isOfStates = columns.every(
+    ({ name, typeText }) => items.includes(name) || /^AggregateFunction\(/.test(typeText),
+  )
   // Of floats some are equal in a key and make groups of their own, as the two zeros do.
   const isExact = (name: string): boolean =>
     columns.some((column) => column.name === name && !/Float|Dynamic|Variant/.test(column.typeText))
-  return givesGroups && groups?.every((name) => items.includes(name) && isExact(name)) === true
+  return givesGroups && isOfStates && groups?.every((name) => items.includes(name) && isExact(name)) === true
 }
 
 /** The names in a query, among them those of all columns that it reads; null where it may read others too. */

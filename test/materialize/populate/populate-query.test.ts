@@ -27,16 +27,18 @@ t.test('chunks are cut by the sorting key only where a query reads its first col
 })
 
 t.test('rows of different groups have different keys where the target is sorted by all that makes a group', (t) => {
-  const columns = ['hour', 'path', 'user', 'n'].map((name) => ({ name, typeText: 'String' }))
-  const floats = [{ name: 'user', typeText: 'Nullable(Float64)' }]
+  const keys = (names: string) =>
+    names.split(' ').map((name) => ({ name, typeText: name === 'value' ? 'Nullable(Float64)' : 'String' }))
+  const states = { name: 'hits', typeText: 'AggregateFunction(count)' }
+  const last = [{ name: 'last', typeText: 'SimpleAggregateFunction(max, UInt32)' }]
   /** As far as it is looked at. */
-  const given = (sql: string, sortingKey: string, name = 'AggregatingMergeTree', of: readonly object[] = columns) =>
+  const given = (sql: string, sortingKey: string, name = 'AggregatingMergeTree', more: readonly object[] = []) =>
     givesDistinctKeys(
       sql as CheckedQuery,
-      { engine: { name, options: { sorting_key: sortingKey } }, columns: of } as unknown as Pick<
-        DataSource,
-        'columns' | 'engine'
-      >,
+      {
+        engine: { name, options: { sorting_key: sortingKey } },
+        columns: [...keys(sortingKey.replaceAll(',', '')), states, ...more],
+      } as unknown as Pick<DataSource, 'columns' | 'engine'>,
     )
   const byBoth = 'SELECT toStartOfHour(ts) AS hour, path, countState() AS hits FROM ws.t GROUP BY hour, path'
   t.ok(given(byBoth, 'hour, path'))
@@ -50,7 +52,9 @@ t.test('rows of different groups have different keys where the target is sorted 
   t.notOk(given('WITH arrayJoin([1, 1]) AS n SELECT user, n, countState() AS h FROM ws.t GROUP BY user', 'user'))
   const byUser = 'SELECT user, countState() AS h FROM ws.t GROUP BY user'
   t.ok(given(byUser, 'user'))
-  t.notOk(given(byUser, 'user', 'AggregatingMergeTree', floats), 'whose zeros are equal')
+  t.notOk(given(byUser, 'user', 'AggregatingMergeTree', last), 'which is read with FINAL')
+  const byValue = 'SELECT v AS value, countState() AS h FROM ws.t GROUP BY value'
+  t.notOk(given(byValue, 'value'), 'zeros of both signs are one key')
   t.end()
 })
 
