@@ -5,8 +5,7 @@
  * 1. The view is tried alone, beside the real tables: while it still fails, no sound view is parked for it.
  * 2. The views that see that data source (the *top* views) are parked at the place from which this view lacks blocks.
  * 3. This view is let in. No block is stored between 2 and 3.
- * 4. The top views catch up as any parked view does: the blocks that they lack are repeated. Each repeated block reaches this view too, and
- *    so this view gets the blocks that it lacks.
+ * 4. The blocks that the top views lack are repeated, as for any parked view. Each goes on to this view, which takes those that it lacks.
  *
  * In the catalog 2 comes first and 3 last. After a kill in between both are parked, each with its blocks.
  */

@@ -81,7 +81,7 @@ export class PopulateRun {
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
         if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint)
-        // By the checkpoint nothing needs the pin any more.
+        // The checkpoint says that all is filled: nothing needs the pin any more.
         await Promise.all([links.noteSuccess(view.id), this.#letGo()])
       }
     } catch (thrown) {
