@@ -12,7 +12,8 @@ import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
-import { closeBehind, closeGently, onceLastBegun } from './pipelining.ts'
+import { dropRest } from './gentle-close.ts'
+import { answerOf, closeBehind, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
@@ -70,7 +71,15 @@ export function createConnections(options: ConnectionOptions): Connections {
   /** Requests of HTTP/2, which have no socket of their own. */
   const streams = new Set<OpenExchange>()
   const bounds = new ReadBounds()
+  const onClientError: Connections['onClientError'] = (error, socket) => {
+    onceLastBegun(socket, () => {
+      const exchange = bySocket.get(socket)?.exchange ?? null
+      if (exchange === null) refuse(socket, error, options.answers)
+      else breakOff(exchange, error)
+    })
+  }
   return {
+    onClientError,
     endBodies() {
       for (const socket of [...sockets, ...secured]) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
       for (const { body } of streams) body?.fail(errors.SHUTTING_DOWN())
@@ -79,23 +88,6 @@ export function createConnections(options: ConnectionOptions): Connections {
       const open = [...sockets]
       for (const socket of open) socket.destroy()
       return open.length
-    },
-    onClientError(error, socket) {
-      onceLastBegun(socket, () => {
-        const exchange = bySocket.get(socket)?.exchange ?? null
-        if (exchange === null) {
-          refuse(socket, error, options.answers)
-          return
-        }
-        // The request's own route answers: it knows how many rows came in before the end.
-        exchange.isBroken = true
-        exchange.stopLingering()
-        // What is wrong behind a whole body is another request's fault.
-        if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
-        // One that is answered may wait for the answers before it.
-        if (exchange.response.headersSent) closeBehind(exchange.response)
-        closeGently(socket)
-      })
     },
     addTo(app) {
       app.decorateRequest('exchange', null)
@@ -107,6 +99,11 @@ export function createConnections(options: ConnectionOptions): Connections {
       app.server.on('secureConnection', (socket: Socket) => {
         secured.add(socket)
         socket.once('close', () => secured.delete(socket))
+      })
+      // Without a listener Node cuts the connection, with the answers before it.
+      app.server.on('connect', (_request, socket: Socket) => {
+        keepAnswering(socket)
+        onClientError(Object.assign(new Error('CONNECT'), { code: tunnelCode }), socket)
       })
       app.addHook('onRequest', (request, reply, done) => {
         const { raw } = request
@@ -130,7 +127,7 @@ export function createConnections(options: ConnectionOptions): Connections {
       refuseRepeatedHeaders(app, options.headersMax)
       addBodies(app, options, bounds)
       app.addHook('onSend', (request, reply, payload, done) => {
-        done(null, answerOf(payload, { request, reply, bounds }))
+        done(null, payloadOf(payload, { request, reply, bounds }))
       })
       app.addHook('onResponse', ({ exchange, raw }, _reply, done) => {
         if (raw.httpVersionMajor === 2) {
@@ -212,14 +209,13 @@ interface AnswerParts {
 }
 
 /** What goes out of an answer: itself, or itself and the patience to take the rest of the client's body. */
-function answerOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
+function payloadOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
   const { exchange } = request
   // Whoever has sent all of it is not in doubt whether to send it.
   const isWhole = request.raw.complete || !announcesBody(request.headers)
   if (isWhole && heldBodies.delete(request.raw)) noteContinue(reply.raw)
   if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
   closeBehind(reply.raw)
-  if (request.raw.httpVersionMajor === 1) closeGently(request.raw.socket)
   // Without `100 Continue` the client keeps its body; there is nothing to wait for.
   if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
   reply.header('content-length', Buffer.byteLength(payload))
@@ -371,6 +367,7 @@ class Rest implements Brakable {
 
 const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
 const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
+const tunnelCode = 'ERR_TUNNEL'
 
 function toRefusal(error: NodeJS.ErrnoException): ApiError {
   if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
@@ -380,12 +377,37 @@ function toRefusal(error: NodeJS.ErrnoException): ApiError {
 
 const reasons: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'its URL and headers are too long',
+  [tunnelCode]: 'it asks for a tunnel to another server (CONNECT)',
 }
 
-/** Answers on a connection that has no request yet. */
+/** Has an exchange, whose connection brings nothing more, answered by its own route: that knows how many rows came in before the end. */
+function breakOff(exchange: OpenExchange, error: NodeJS.ErrnoException): void {
+  exchange.isBroken = true
+  exchange.stopLingering()
+  // What is wrong behind a whole body is another request's fault.
+  if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+  // One that is answered may wait for the answers before it.
+  if (exchange.response.headersSent) closeBehind(exchange.response)
+}
+
+/** Node lets go of a connection with a request for a tunnel; this does for the answers before it what Node's listeners did. */
+function keepAnswering(socket: Socket): void {
+  // It is destroyed by itself then.
+  socket.on('error', () => {})
+  socket.on('drain', () => answerOf(socket)?.emit('drain'))
+  dropRest(socket)
+  socket.resume()
+}
+
+/** Answers on a connection that has no request, and closes it. */
 function refuse(socket: Socket, error: NodeJS.ErrnoException, answers: RawAnswers): void {
+  // Behind its last answer, the rest of what it has brought.
+  if (!socket.writable) return
   // Who has not begun a request would take the answer for that to its next one.
-  const isSilent = error.code === lateCode && socket.bytesRead === 0
-  if (socket.writable && !isSilent) socket.end(answers.textOf(toRefusal(error)))
-  else socket.destroy()
+  if (error.code === lateCode && socket.bytesRead === 0) {
+    socket.destroy()
+    return
+  }
+  socket.write(answers.textOf(toRefusal(error)))
+  socket.destroySoon()
 }

@@ -11,6 +11,7 @@ import {
   ConnectionLimits,
   type CountedConnection,
 } from './connection-limits.ts'
+import { closeGently } from './gentle-close.ts'
 import { serveHalfClosed } from './half-closed.ts'
 import { type Http2Deps, type Http2Options, Http2Sessions } from './http2-sessions.ts'
 import { boundPipelining, type Pipelining } from './pipelining.ts'
@@ -104,6 +105,7 @@ function admitConnections(server: Server, limits: ConnectionLimits, { answerOf }
     const counted = limits.admit(socket, tellRefused)
     if (counted === null) return
     counted.isBusy = () => answerOf(socket) !== undefined
+    closeGently(socket)
     begin(socket)
   })
   serveHalfClosed(server, answerOf)
@@ -155,6 +157,7 @@ function admitTlsConnections(server: TlsServer, { limits, pipelining, sessions }
     } else if (isHttp2) sessions.open(socket, judged)
     else {
       judged.isBusy = () => pipelining.answerOf(socket) !== undefined
+      closeGently(socket)
       begin(socket)
     }
   })

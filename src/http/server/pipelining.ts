@@ -5,10 +5,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { LimitHits } from '../../limits/limit-hits.ts'
 import type { Logger } from '../../observe/logger.ts'
-import { mebibyte } from '../../shared/bytes.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { addressKey } from './address-list.ts'
 import { dropBody } from './chunk-gate.ts'
+import { dropRest } from './gentle-close.ts'
 import type { RawAnswers } from './raw-answer.ts'
 import { StartQueue } from './start-queue.ts'
 import { TurnTime } from './turn-time.ts'
@@ -83,7 +83,8 @@ function isClosing(open: Connection['open']): boolean {
   return open.some(({ shouldKeepAlive }) => !shouldKeepAlive)
 }
 
-function answerOf(socket: Socket): ServerResponse | undefined {
+/** The answer that has its turn on a connection. */
+export function answerOf(socket: Socket): ServerResponse | undefined {
   return connections.get(socket)?.open[0]
 }
 
@@ -138,7 +139,6 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     connection.isRefused = true
     deps.logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
     dropRest(request.socket)
-    closeGently(request.socket)
     answerRefused(response, deps)
   }
   const onRequest: RequestListener = (request, response) => {
@@ -160,10 +160,7 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
       return
     }
     // Node looks for no request in what it has read with one that asks for another protocol.
-    if (request.headers.upgrade !== undefined) {
-      response.shouldKeepAlive = false
-      closeGently(socket)
-    }
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     const isAhead = open.length > 0
     open.push(response)
     response.once('close', onAnswered)
@@ -189,43 +186,6 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     else waiting.add({ address, connection: {}, isAhead: false, start: begin })
   }
   return { listener: onRequest, beginStream, answerOf }
-}
-
-/** How long, and for how many bytes, a client may send on behind a request that was refused, and still read its answers. */
-const restMsMax = 5_000
-const restBytesMax = 16 * mebibyte
-
-/** Connections whose rest is dropped. */
-const dropped = new WeakSet<Socket>()
-
-/** Takes what a connection brings from now on at the cost of its bytes. */
-function dropRest(socket: Socket): void {
-  if (dropped.has(socket)) return
-  dropped.add(socket)
-  let restBytes = restBytesMax
-  // Node's parser lets go of a connection that somebody else reads; what it has in hand it goes through to its end.
-  socket.removeAllListeners('data')
-  socket.on('data', (chunk: Buffer) => {
-    restBytes -= chunk.length
-    if (restBytes >= 0) return
-    if (socket.writableEnded) socket.destroy()
-    else socket.pause()
-  })
-}
-
-/**
- * Has an answer that closes its connection close the sending side alone, and the rest of it when the client has ended, within bounds: one
- * that is closed over unread bytes is reset, and a reset overtakes answers, those of requests before it too.
- */
-export function closeGently(socket: Socket): void {
-  // What Node calls behind such an answer.
-  socket.destroySoon = () => {
-    dropRest(socket)
-    const timer = setTimeout(() => socket.destroy(), restMsMax).unref()
-    socket.once('close', () => clearTimeout(timer))
-    socket.end()
-    socket.resume()
-  }
 }
 
 interface Deps {

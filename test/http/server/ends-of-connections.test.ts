@@ -1,7 +1,11 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
+import { mebibyte } from '../../../src/shared/bytes.ts'
 import { createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { listen } from '../../support/http/listening-app.ts'
+import type { RawClient } from '../../support/raw-client.ts'
 
 async function openApp(t: Test, prepare: (app: ReturnType<typeof createApp>) => void = () => {}) {
   const deps = createFakeDeps()
@@ -147,3 +151,61 @@ t.test('behind a request of HTTP/1.0 nothing is begun, and its answer ends the c
     t.same(deps.loads, [])
   }
 })
+
+const bad = 'Authorization: Bearer p.nobody'
+const closings = [
+  { name: 'Connection: close', last: head('GET', '/health/live', 'Connection: close'), status: '200' },
+  { name: 'HTTP/1.0', last: head('GET', '/health/live').replace('HTTP/1.1', 'HTTP/1.0'), status: '200' },
+  { name: 'garbage', last: 'no HTTP at all\r\n\r\n', status: null },
+  { name: 'a tunnel', last: head('CONNECT', 'a:1'), status: null },
+  { name: 'another protocol', last: head('GET', '/health/live', 'Upgrade: h2c'), status: '200' },
+  { name: 'headers that are too long', last: head('GET', '/health/live', `X: ${'x'.repeat(70_000)}`), status: null },
+  {
+    name: 'a refusal',
+    last: `${head('POST', append, bad, 'Content-Length: 2')}1\n\u0016\r\n\r\n`,
+    status: '403',
+  },
+]
+
+for (const { name, last, status } of closings) {
+  t.test(`a client that sends on behind the end and reads late has all of its answers: ${name}`, async (t) => {
+    for (const before of [[], [row, row]]) {
+      const sockets: Socket[] = []
+      const { deps, client } = await openApp(t, (app) => void app.server.on('connection', (s) => void sockets.push(s)))
+      client.socket.pause()
+      client.send(`${before.join('')}${last}`)
+      while (!sockets[0]?.writableEnded) await new Promise((resolve) => setImmediate(resolve))
+      for (let part = 0; part < 3; part++) {
+        await new Promise((resolve) => client.socket.write(row.repeat(1_000), resolve))
+        // A reset has come by then, where one comes.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      client.socket.resume()
+      await client.end()
+      // What breaks a connection is told where no answer stands before it.
+      const own = status ?? (before.length === 0 ? '400' : null)
+      t.same(statusesIn(client.text), [...before.map(() => '200'), ...(own === null ? [] : [own])])
+      t.equal(deps.loads.length, before.length)
+    }
+  })
+}
+
+t.test(
+  'a connection whose client does not end it behind its last answer ends after a while, or many bytes',
+  async (t) => {
+    const ends = [(): void => {}, ({ socket }: RawClient): void => void socket.write(Buffer.alloc(17 * mebibyte))]
+    await Promise.all(
+      ends.map(async (act) => {
+        const closed: Promise<unknown>[] = []
+        const { client } = await openApp(t, (app) => {
+          app.server.on('connection', (socket) => void closed.push(once(socket, 'close')))
+        })
+        client.send(head('GET', '/health/live', 'Connection: close'))
+        await client.until((text) => text.includes('live'))
+        act(client)
+        await Promise.all(closed)
+        t.same(statusesIn(client.text), ['200'])
+      }),
+    )
+  },
+)
