@@ -23,6 +23,8 @@ export interface ClusterControl {
    * counted; ENDPOINT_LIMITED (429) where the request is refused.
    */
   take(pipe: ControlledPipe): EndpointLoad | ApiError | null
+  /** Resolves when the failure of a request may be told: refusals of callers who do not wait as they are told are held back for a second. */
+  untilTold(failure: unknown, signal: AbortSignal): Promise<void>
   /** For `GET /v0/limits` and metrics. */
   state(): ClusterState
 }

@@ -16,10 +16,18 @@ export interface EndpointWindow {
 export interface EndpointLimit {
   readonly reason: Pressure
   readonly concurrencyMax: number
-  /** Threads that worked for the endpoint, on the average of the window before it was limited. */
+  /** Threads that worked for the endpoint, on the average of the window before it was limited, and its peak in that. */
   readonly freeThreads: number
+  readonly freePeak: number
   /** The window that it follows from. */
   readonly window: EndpointWindow
+}
+
+export interface EndpointLoadDeps {
+  /** Milliseconds of a clock that is never set back. */
+  readonly now: () => number
+  /** Called with each answer that is an error. */
+  readonly onError: (load: EndpointLoad) => void
 }
 
 /** Counts the requests of one endpoint. All of it is a matter of numbers, as each request passes here twice. */
@@ -28,7 +36,10 @@ export class EndpointLoad {
   /** The name under which it was asked for last. */
   name: string
   limit: EndpointLimit | null = null
+  /** Whether its queries leave the processors to others. */
+  yields = false
   readonly #now: () => number
+  readonly #onError: (load: EndpointLoad) => void
   #concurrency = 0
   #peak = 0
   #refusedCount = 0
@@ -39,11 +50,11 @@ export class EndpointLoad {
   #threadsSinceMs: number
   #workMs = 0
 
-  /** @param now milliseconds of a clock that is never set back. */
-  constructor(pipe: { readonly id: string; readonly name: string }, now: () => number) {
+  constructor(pipe: { readonly id: string; readonly name: string }, { now, onError }: EndpointLoadDeps) {
     this.pipeId = pipe.id
     this.name = pipe.name
     this.#now = now
+    this.#onError = onError
     this.#threadsSinceMs = now()
   }
 
@@ -51,18 +62,15 @@ export class EndpointLoad {
     return this.#concurrency
   }
 
-  /** What is left of an endpoint that is limited leaves the processors to others. */
-  get yields(): boolean {
-    return this.limit !== null
-  }
-
   /** Requests refused since it is limited. */
   get refusedCount(): number {
     return this.#refusedBefore + this.#refusedCount
   }
 
-  refuse(): void {
+  /** @returns how many were refused in this window. */
+  refuse(): number {
     this.#refusedCount += 1
+    return this.#refusedCount
   }
 
   enter(): void {
@@ -74,8 +82,10 @@ export class EndpointLoad {
   leave(status: number | null): void {
     this.#concurrency -= 1
     if (status === null) return
-    if (status === 408 || status === 500) this.#errorCount += 1
-    else if (status < 300) this.#successCount += 1
+    if (status === 408 || status === 500) {
+      this.#errorCount += 1
+      this.#onError(this)
+    } else if (status < 300) this.#successCount += 1
   }
 
   /** The engine begins a query of the endpoint. */
@@ -90,16 +100,21 @@ export class EndpointLoad {
     this.#threadCount -= threadCount
   }
 
-  /** Ends a window, and begins the next with what is under way. */
-  turn(): EndpointWindow {
+  /** What the window has brought so far. */
+  soFar(): EndpointWindow {
     this.#countWork()
-    const window = {
+    return {
       peak: this.#peak,
       errorCount: this.#errorCount,
       successCount: this.#successCount,
       refusedCount: this.#refusedCount,
       workMs: this.#workMs,
     }
+  }
+
+  /** Ends a window, and begins the next with what is under way. */
+  turn(): EndpointWindow {
+    const window = this.soFar()
     this.#refusedBefore = this.limit === null ? 0 : this.refusedCount
     this.#refusedCount = 0
     this.#peak = this.#concurrency

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism, freemem, loadavg, totalmem } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from '../observe/logger.ts'
 import { openCgroup } from './cgroup.ts'
 import type { ClusterControl, ClusterControlOptions } from './cluster-control.types.ts'
@@ -35,7 +36,7 @@ export function openClusterControl(
     ownThreadId: process.pid,
     now,
   })
-  const control = new ServiceClusterControl({ ...options, endpointsMax }, { machine, logger, now })
+  const control = new ServiceClusterControl({ ...options, endpointsMax }, { machine, logger, now, delay })
   let looking = Promise.resolve()
   const looks = setInterval(() => {
     looking = machine.look().catch((err: unknown) => {
@@ -47,6 +48,7 @@ export function openClusterControl(
   turns.unref()
   return {
     take: (pipe) => control.take(pipe),
+    untilTold: (failure, signal) => control.untilTold(failure, signal),
     state: () => control.state(),
     async close() {
       clearInterval(looks)
@@ -54,6 +56,11 @@ export function openClusterControl(
       await looking
     },
   }
+}
+
+async function delay(ms: number, signal: AbortSignal): Promise<void> {
+  // It is rejected when it is aborted, and nothing else.
+  await wait(ms, undefined, { signal, ref: false }).catch(() => {})
 }
 
 function readText(path: string): string | null {

@@ -9,7 +9,10 @@
  * An endpoint is free again with the first window at whose end one of the two does not hold: a window in which it failed may still
  * be running when it begins to work again, so that takes two at most. A limit takes the pressure away that it is for, so while it
  * refuses requests, what the endpoint used without it counts as if it were used: else the endpoint would be free every other window.
- * Beyond its limit a request is refused at once.
+ * Beyond its limit a request is refused.
+ *
+ * The load average of a minute tells of pressure late. So the queries of an endpoint that fails and uses much of the processors leave
+ * them to others from its first error on, limited or not.
  */
 import type { Logger } from '../observe/logger.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
@@ -21,6 +24,7 @@ import type {
   LimitedEndpoint,
 } from './cluster-control.types.ts'
 import { type EndpointLimit, EndpointLoad, type EndpointWindow, type Pressure } from './endpoint-load.ts'
+import { HeldRefusals } from './held-refusals.ts'
 import type { Machine, MachineReading } from './machine.types.ts'
 
 export interface ClusterControlDeps {
@@ -28,12 +32,15 @@ export interface ClusterControlDeps {
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Milliseconds of a clock that is never set back. */
   readonly now: () => number
+  /** Resolves after so many milliseconds, or when it is aborted. */
+  readonly delay: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 export class ServiceClusterControl implements ClusterControl {
   readonly #options: ClusterControlOptions
   readonly #deps: ClusterControlDeps
   readonly #loads = new Map<string, EndpointLoad>()
+  readonly #held: HeldRefusals
   #windowBeganMs: number
   #refusedCount = 0
   #limitedCount = 0
@@ -41,6 +48,7 @@ export class ServiceClusterControl implements ClusterControl {
   constructor(options: ClusterControlOptions, deps: ClusterControlDeps) {
     this.#options = options
     this.#deps = deps
+    this.#held = new HeldRefusals(deps.delay)
     this.#windowBeganMs = deps.now()
   }
 
@@ -53,6 +61,10 @@ export class ServiceClusterControl implements ClusterControl {
     return load
   }
 
+  async untilTold(refusal: unknown, signal: AbortSignal): Promise<void> {
+    await this.#held.untilTold(refusal, signal)
+  }
+
   /** To be called when a window has passed. */
   turnWindow(): void {
     const { machine, now } = this.#deps
@@ -62,9 +74,11 @@ export class ServiceClusterControl implements ClusterControl {
     this.#windowBeganMs = nowMs
     for (const load of this.#loads.values()) {
       const window = load.turn()
-      const limit = this.#limitAfter(window, { load, reading, windowMs })
+      const judged = { load, reading, windowMs }
+      const limit = this.#limitAfter(window, judged)
       this.#tell(load, limit, window)
       this.#set(load, limit)
+      load.yields = limit !== null || this.#yieldsAfter(window, judged)
       if (limit === null && load.concurrency === 0 && window.peak === 0) this.#loads.delete(load.pipeId)
     }
   }
@@ -84,41 +98,64 @@ export class ServiceClusterControl implements ClusterControl {
 
   #add(pipe: ControlledPipe): EndpointLoad | null {
     if (this.#loads.size >= this.#options.endpointsMax) return null
-    const load = new EndpointLoad(pipe, this.#deps.now)
+    const { now } = this.#deps
+    const load = new EndpointLoad(pipe, { now, onError: (load) => this.#onError(load) })
     this.#loads.set(pipe.id, load)
     return load
   }
 
-  #refuse(load: EndpointLoad, { concurrencyMax, reason }: EndpointLimit): ApiError {
-    load.refuse()
+  #onError(load: EndpointLoad): void {
+    if (load.yields) return
+    const { machine, now } = this.#deps
+    const windowMs = now() - this.#windowBeganMs
+    load.yields = this.#yieldsAfter(load.soFar(), { load, reading: machine.reading, windowMs })
+  }
+
+  #refuse(load: EndpointLoad, { concurrencyMax, reason, freePeak }: EndpointLimit): ApiError {
+    const refusedInWindow = load.refuse()
     this.#refusedCount += 1
     const leftMs = this.#windowBeganMs + this.#options.clusterWindowMs - this.#deps.now()
     const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1_000))
-    return errors.ENDPOINT_LIMITED({ name: load.name, concurrencyMax, reason, retryAfterSeconds })
+    const refusal = errors.ENDPOINT_LIMITED({ name: load.name, concurrencyMax, reason, retryAfterSeconds })
+    // Whoever comes again when he was told to comes once in a window.
+    if (refusedInWindow > freePeak) this.#held.hold(refusal)
+    return refusal
   }
 
   #limitAfter(window: EndpointWindow, judged: Judged): EndpointLimit | null {
     const { errorCount, successCount, peak } = window
-    const { limit, concurrency } = judged.load
-    const threads = judged.windowMs > 0 ? window.workMs / judged.windowMs : 0
+    const { limit } = judged.load
+    const threads = threadsIn(window, judged)
     const reason = this.#reasonFor(threads, window, judged)
     if (reason === null) return null
-    // Nothing has ended, so nothing is known: queries of a slow endpoint may run longer than a window.
-    if (errorCount + successCount === 0 && concurrency > 0) return limit
-    if (errorCount * 100 <= successCount * this.#options.clusterErrorPercentMax) return null
+    if (isUnknown(window, judged)) return limit
+    if (!this.#fails(window)) return null
     const concurrencyMax = Math.max(1, Math.floor((peak * successCount) / (errorCount + successCount)))
-    return { reason, concurrencyMax, freeThreads: limit?.freeThreads ?? threads, window }
+    const { freeThreads, freePeak } = limit ?? { freeThreads: threads, freePeak: peak }
+    return { reason, concurrencyMax, freeThreads, freePeak, window }
+  }
+
+  /** Where the processors have nothing else to do, it is not slower for that. */
+  #yieldsAfter(window: EndpointWindow, judged: Judged): boolean {
+    const { reading, load } = judged
+    if (this.#loadMax(reading) === null) return false
+    if (isUnknown(window, judged)) return load.yields
+    return this.#fails(window) && this.#usesMuch(threadsIn(window, judged), reading)
+  }
+
+  #fails({ errorCount, successCount }: EndpointWindow): boolean {
+    return errorCount * 100 > successCount * this.#options.clusterErrorPercentMax
+  }
+
+  #usesMuch(threads: number, { processor }: MachineReading): boolean {
+    return threads * 100 >= Math.max(processor.load, processor.coreCount) * this.#options.clusterProcessorPercentMin
   }
 
   /** What the endpoint is to be limited for, if it fails; null where there is no reason. */
   #reasonFor(threads: number, { refusedCount }: EndpointWindow, { load, reading }: Judged): Pressure | null {
     if (this.#isMemoryOver(reading)) return 'memory'
     const { limit } = load
-    if (limit === null) {
-      const { clusterProcessorPercentMin } = this.#options
-      const share = threads / Math.max(reading.processor.load, reading.processor.coreCount)
-      return this.#isLoadOver(reading) && share * 100 >= clusterProcessorPercentMin ? 'processor' : null
-    }
+    if (limit === null) return this.#isLoadOver(reading) && this.#usesMuch(threads, reading) ? 'processor' : null
     // What the limit keeps away would be back at once without it.
     const keptAway = refusedCount > 0 ? Math.max(0, limit.freeThreads - threads) : 0
     return this.#isLoadOver(reading, keptAway) ? 'processor' : null
@@ -183,6 +220,16 @@ interface Judged {
   readonly load: EndpointLoad
   readonly reading: MachineReading
   readonly windowMs: number
+}
+
+/** Threads that worked for an endpoint, on the average of a window. */
+function threadsIn({ workMs }: EndpointWindow, { windowMs }: Judged): number {
+  return windowMs > 0 ? workMs / windowMs : 0
+}
+
+/** Whether nothing has ended in a window: queries of a slow endpoint may run longer. */
+function isUnknown({ errorCount, successCount }: EndpointWindow, { load }: Judged): boolean {
+  return errorCount + successCount === 0 && load.concurrency > 0
 }
 
 function limitedEndpoint({ pipeId, name, limit, concurrency, refusedCount }: EndpointLoad): readonly LimitedEndpoint[] {

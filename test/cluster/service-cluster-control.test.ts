@@ -311,3 +311,70 @@ t.test('the log tells of a limit once, and of each change of it', async (t) => {
   ])
   t.equal(control.state().limitedCount, 1)
 })
+
+t.test(
+  'an endpoint that fails and uses much of the processors leaves them to others from its first error on',
+  async (t) => {
+    const yields = (control: ClusterControl, pipe: typeof slow): boolean => {
+      const load = control.take(pipe)
+      if (!(load instanceof EndpointLoad)) throw new Error('It is counted.')
+      load.leave(null)
+      return load.yields
+    }
+    const { control, pass, turn } = openFakeCluster()
+    work({ control, pass }, slow, [2, 3_000])
+    t.ok(yields(control, slow), 'at rest as well')
+    t.match(control.state().limited, [], 'its concurrency is that of others')
+    answer(control, other, [500])
+    t.notOk(yields(control, other), 'one that uses little')
+
+    const running = control.take(slow)
+    turn()
+    t.ok(yields(control, slow), 'it failed in the last window')
+    turn()
+    t.ok(yields(control, slow), 'nothing has ended')
+    if (running instanceof EndpointLoad) running.leave(200)
+    turn()
+    t.notOk(yields(control, slow), 'it works again')
+
+    const blind = openFakeCluster({ clusterLoadPerCoreMax: 0 })
+    work(blind, slow, [2, 3_000])
+    t.notOk(yields(blind.control, slow), 'where the load is not looked at')
+  },
+)
+
+t.test('of a window more refusals than the endpoint had callers are held back, so many at one time', async (t) => {
+  const { control, machine, turn, delays } = openFakeCluster()
+  machine.usedBytes = 900
+  answer(control, slow, times(3, 500))
+  turn()
+  const leaving = new AbortController()
+  const told: number[] = []
+  const refuse = (index: number): void => {
+    void control.untilTold(control.take(slow), leaving.signal).then(() => told.push(index))
+  }
+  t.ok(control.take(slow) instanceof EndpointLoad)
+  for (let index = 0; index < 5; index++) refuse(index)
+  await settled()
+  t.same(told, [0, 1, 2])
+  delays[0]?.()
+  await settled()
+  t.same(told, [0, 1, 2, 3])
+
+  // The first one is over, the second one is held.
+  for (let index = 5; index < 5 + 256; index++) refuse(index)
+  await settled()
+  t.same(told, [0, 1, 2, 3, 260], 'as many as may be are held, and one more is told at once')
+  leaving.abort()
+  await settled()
+  t.equal(told.length, 5 + 256, 'nobody waits for a client that has left')
+
+  turn()
+  refuse(0)
+  await settled()
+  t.equal(delays.length, 257, 'a window begins with refusals at once')
+})
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

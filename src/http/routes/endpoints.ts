@@ -43,7 +43,10 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
         untilFresh: awaitedBy(request, question, { receipts, ownerId: callerOf(request).makerId, signal }),
         signal,
       }
-      const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
+      const answered = await inTurn(request.raw.socket, () => query.readPipe(asked)).catch(async (failure: unknown) => {
+        await clusterControl.untilTold(failure, signal)
+        throw failure
+      })
       const { unusedParameters: unused = [], parameterNames: known = [] } = answered
       const unknown = unused.filter((name) => !ownParameters.test(name))
       if (unknown.length > 0) warnOfUnknown(reply, 'Parameter', unknown, known)

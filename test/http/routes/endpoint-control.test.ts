@@ -117,6 +117,25 @@ t.test('a request beyond the limit is told when to come again', async (t) => {
 })
 
 t.test(
+  'a refusal of callers who do not wait as they are told comes later, and others are answered meanwhile',
+  async (t) => {
+    const { askAtOnce, machine, turn, control, get, delays } = await openControlled(t)
+    machine.usedBytes = 801
+    await askAtOnce(2, [`${slow}?status=500`, `${slow}?status=500`])
+    turn()
+    const [limited] = control.state().limited
+    t.ok(control.take({ id: limited?.pipeId ?? '', name: 'slow' }) instanceof EndpointLoad)
+    t.strictSame([(await get(slow)).statusCode, (await get(slow)).statusCode], [429, 429])
+    const held = get(slow)
+    while (delays.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    t.equal((await get('/v0/pipes/other.json')).statusCode, 200)
+    t.equal(delays.length, 1)
+    delays[0]?.()
+    t.match(await held, { statusCode: 429, headers: { 'x-ratelimit-limit': '1' } })
+  },
+)
+
+t.test(
   'under pressure on the processors an endpoint is limited for the time that the engine works for it',
   async (t) => {
     const { machine, turn, pass, get, control } = await openControlled(t, 10)

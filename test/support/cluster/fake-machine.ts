@@ -34,16 +34,25 @@ export function openFakeCluster(given: Partial<ClusterControlOptions> = {}) {
   const machine = new FakeMachine()
   const entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[] = []
   const log = (level: string) => (fields: LogFields, message: string) => void entries.push({ level, fields, message })
+  const delays: (() => void)[] = []
   let nowMs = 0
   const control = new ServiceClusterControl(options, {
     machine,
     logger: { info: log('info'), warn: log('warn') },
     now: () => nowMs,
+    delay: async (_ms, signal) => {
+      await new Promise<void>((resolve) => {
+        delays.push(resolve)
+        signal.addEventListener('abort', () => resolve())
+      })
+    },
   })
   return {
     control,
     machine,
     entries,
+    /** What ends each delay that was asked for. */
+    delays,
     pass(ms: number): void {
       nowMs += ms
     },
