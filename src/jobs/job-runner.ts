@@ -197,7 +197,9 @@ export class JobRunner {
       const ending = await this.#run(queue.kind, id, running)
       goesOn = ending === null && running.isYielding
       running.isOver = ending !== null
-      if (ending !== null) await this.#end(id, ending)
+      if (ending === null) return
+      await this.#end(id, ending)
+      if (running.job !== null) void this.#track(this.#tidy(queue.kind, running.job))
     } finally {
       this.#running.delete(id)
       queue.leave(job)
@@ -228,6 +230,14 @@ export class JobRunner {
   #mayYield(id: string, { job, queue, beganAtMs }: Running): boolean {
     const sliceMs = this.#options.sliceMs * 2 ** (this.#yields.get(id) ?? 0)
     return job !== null && performance.now() - beganAtMs >= sliceMs && queue.kind.mayYield?.(job) === true
+  }
+
+  async #tidy(kind: JobKind, job: RunningJob): Promise<void> {
+    try {
+      await kind.ended?.(job)
+    } catch (err) {
+      this.#deps.logger.error({ jobId: job.id, kind: kind.name, err }, 'What was left to do behind a job has failed.')
+    }
   }
 
   /** Whether it works from now on: it may have been cancelled, and nothing begins while the service closes. */

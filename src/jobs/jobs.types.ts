@@ -139,6 +139,8 @@ export interface JobKind {
    *   each, others are faults of ours. After `signal`, whatever it throws is its end by the signal.
    */
   run(job: WorkingJob): Promise<void>
+  /** Does what is left to do once the end of a job that `run` has ended is written. Nobody waits for it but a close. */
+  ended?(job: WorkingJob): Promise<void>
   /**
    * Tells what there is of a job that an earlier process has begun and that is cancelled before it could go on; within the time
    * that `signal` gives it.

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { WorkingJob } from '../../src/jobs/jobs.types.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { openTestJobs, startTestJobs } from '../support/jobs/open-test-jobs.ts'
 import { newJob, TestKind, untilStatus } from '../support/jobs/test-kind.ts'
@@ -153,6 +154,43 @@ t.test('a kind that throws at once fails its job alone', async (t) => {
   const second = await jobs.add(newJob({ kind: 'query' }))
   await untilStatus(jobs, first.id, 'error')
   await untilStatus(jobs, second.id, 'error')
+})
+
+t.test('what is left to do behind the end of a job keeps no other waiting, but a close', async (t) => {
+  const left: { readonly id: string; readonly finish: () => void; readonly fail: (error: unknown) => void }[] = []
+  const tidy = {
+    name: 'query',
+    workingMax: 1,
+    isCancellableWhileWorking: false,
+    canResume: false,
+    run: async () => {
+      if (left.length === 1) throw new Error('broken')
+    },
+    ended: ({ id }: WorkingJob) =>
+      new Promise<void>((finish, fail) => {
+        left.push({ id, finish, fail })
+      }),
+  }
+  const { jobs } = await startTestJobs(t, { kinds: [tidy] })
+  const first = await jobs.add(newJob({ kind: 'query' }))
+  await untilStatus(jobs, first.id, 'done')
+  while (left.length < 1) await new Promise((resolve) => setImmediate(resolve))
+  const second = await jobs.add(newJob({ kind: 'query' }))
+  await untilStatus(jobs, second.id, 'error')
+  while (left.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  t.same(
+    left.map(({ id }) => id),
+    [first.id, second.id],
+  )
+  let isClosed = false
+  const closing = jobs.close().then(() => {
+    isClosed = true
+  })
+  left[0]?.fail(new Error('broken'))
+  await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(isClosed)
+  left[1]?.finish()
+  await closing
 })
 
 t.test('work that goes on behind its end is refused', async (t) => {

@@ -34,8 +34,9 @@ async function openFolder(t: { teardown(run: () => Promise<void>): void }) {
     dropped,
     at,
     read: (table: string): string => readFileSync(at(table), 'utf8'),
-    during: (sql: string, run: () => void) =>
+    during: (sql: string, run: () => void, isPassing = false) =>
       files.during(sql, {
+        isPassing,
         run: async () => run(),
         drop: async (table) => {
           dropped.push(table)
@@ -61,6 +62,16 @@ t.test('a new table whose file is empty is dropped, and the change is told as on
   t.same(dropped, ['t_1'])
   t.notOk(existsSync(at('t_1')))
   t.notOk(existsSync(join(definitions, 't_1.sql')))
+})
+
+t.test('a table that need not outlive a power cut gets no copy, and is whole all the same', async (t) => {
+  const { during, dropped, at, definitions } = await openFolder(t)
+  const create = 'CREATE TABLE `ws_0001`.`p_1` CLONE AS `ws_0001`.`t_1`'
+  await during(create, () => writeFileSync(at('p_1'), definition(1)), true)
+  t.notOk(existsSync(join(definitions, 'p_1.sql')))
+  const change = during(create, () => writeFileSync(at('p_1'), ''), true)
+  await t.rejects(change, { name: 'StoreError', diskFault: 'the disk is full' })
+  t.same(dropped, ['p_1'])
 })
 
 t.test('an alter that empties the file of its table has the one before put back', async (t) => {

@@ -77,12 +77,12 @@ export class PopulateRun {
       this.#isResumed = this.#job.checkpoint !== null
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
-      if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
+      const hasChunks = checkpoint.done < checkpoint.total
+      if (hasChunks) await this.#fill(checkpoint)
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
         if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint)
-        // The checkpoint says that all is filled: nothing needs the pin any more.
-        await Promise.all([links.noteSuccess(view.id), this.#letGo()])
+        if (!hasChunks || !this.#endsFilled) await links.noteSuccess(view.id)
       }
     } catch (thrown) {
       const { signal } = this.#job
@@ -93,7 +93,6 @@ export class PopulateRun {
       const failure = toFailure(thrown, (reason, cause) => this.#failure(reason, cause))
       throw this.#order.repair === undefined ? await this.#unlinkedBy(failure) : failure
     }
-    await this.#letGo()
     this.#deps.logger.info({ view: view.id, jobId: this.#job.id }, 'A Materialized View is populated.')
   }
 
@@ -183,8 +182,21 @@ export class PopulateRun {
     const reached = { ...limits, done: progress.done, total }
     const narrower = narrowedBy(failure, reached, parts)
     if (narrower === null) await this.#endFill(progress, failure)
-    await this.#save(narrower ?? reached)
+    if (narrower === null && this.#endsFilled) await this.#endFilled()
+    else await this.#save(narrower ?? reached)
     return narrower
+  }
+
+  /** Whether nothing is left to do when all is filled. */
+  get #endsFilled(): boolean {
+    const { repair, request } = this.#order
+    return repair === undefined && !request.truncates
+  }
+
+  /** Without a checkpoint, as the end of the job says what one would: until that is written, the pin is there to fill all of it again. */
+  async #endFilled(): Promise<void> {
+    const { links, store } = this.#deps
+    await Promise.all([store.sync(), links.noteSuccess(this.#order.view.id)])
   }
 
   async #endFill(progress: PopulateProgress, failure: Failed | null): Promise<void> {

@@ -69,6 +69,7 @@ export class PopulateService implements Populates {
         // `add` has made the order. While the job works it is known by its details.
         return run.finally(() => this.#made.delete((job.order as PopulateJobOrder).pinId))
       },
+      ended: ({ order }) => this.unpin(order as PopulateJobOrder),
     }))
   }
 

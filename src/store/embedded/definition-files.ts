@@ -70,16 +70,16 @@ export class DefinitionFiles {
   }
 
   /** Runs a change of definitions. Raises `StoreError`, with the disk's reason when a file is not whole behind it. */
-  async during(sql: string, { run, drop }: DefinitionChange): Promise<void> {
+  async during(sql: string, { run, ...change }: DefinitionChange): Promise<void> {
     const isWriting = writingStatement.test(sql)
     if (isWriting) await this.#throwIfFull()
     try {
       await run()
     } catch (thrown) {
-      await this.#countedLook(sql, { isWriting, drop })
+      await this.#countedLook(sql, { isWriting, ...change })
       throw thrown
     }
-    const reason = await this.#countedLook(sql, { isWriting, drop })
+    const reason = await this.#countedLook(sql, { isWriting, ...change })
     if (reason !== null) throw refusedError(reason)
   }
 
@@ -115,10 +115,12 @@ export class DefinitionFiles {
     for (const table of tablesNamedIn(sql, workspaceDatabase)) {
       const name = `${table}${extension}`
       const path = join(folder, name)
-      const text = await synced(path, change.isWriting).catch((error: unknown) => diskFaultOf(error) ?? '')
+      const isSynced = change.isWriting && change.isPassing !== true
+      const text = await (isSynced ? synced(path) : textOf(path)).catch((error: unknown) => diskFaultOf(error) ?? '')
       if (text === null) await rm(join(this.#copies, name), { force: true })
-      else if (isWholeDefinition(text) && !(await this.#lacksVersion(uuidIn(text)))) await this.#keepCopy(name, text)
-      else {
+      else if (isWholeDefinition(text) && !(await this.#lacksVersion(uuidIn(text)))) {
+        if (change.isPassing !== true) await this.#keepCopy(name, text)
+      } else {
         // What of a definition is there tells no reason; an error of the system does.
         reason ??= text.startsWith('the ') ? text : fullDiskReason
         await this.#undo(table, { path, drop: change.drop })
@@ -259,13 +261,15 @@ interface FoundTables {
   readonly uuids: ReadonlySet<string>
 }
 
-type ChangeToLookAt = Pick<DefinitionChange, 'drop'> & { readonly isWriting: boolean }
+type ChangeToLookAt = Omit<DefinitionChange, 'run'> & { readonly isWriting: boolean }
 
 export interface DefinitionChange {
   /** Runs the statement. */
   readonly run: () => Promise<unknown>
   /** Drops a table whose definition the disk has refused. */
   readonly drop: (table: string) => Promise<void>
+  /** Whether nobody needs the tables behind a power cut before the next sync of all: they get no copy. Absent is false. */
+  readonly isPassing?: boolean
 }
 
 function refusedError(diskFault: string): StoreError {
@@ -274,9 +278,9 @@ function refusedError(diskFault: string): StoreError {
 }
 
 /** What is in the file, and on the disk; null when there is none. */
-async function synced(path: string, isWriting: boolean): Promise<string | null> {
+async function synced(path: string): Promise<string | null> {
   const text = await textOf(path)
-  if (text === null || !isWriting) return text
+  if (text === null) return null
   const file = await open(path, 'r')
   try {
     await file.sync()

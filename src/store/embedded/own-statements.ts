@@ -77,7 +77,7 @@ export class OwnStatements implements Statements {
     const pool = isLong ? workers : control
     const run = (): Promise<string> => pool.use((session) => session.run(sql))
     const change = (): Promise<string> => (mayRepeat ? repeated(run) : run())
-    if (isAside) await this.#during(sql, change)
+    if (isAside) await this.#during(sql, change, isAside)
     else await this.#change(sql, change)
   }
 
@@ -98,9 +98,9 @@ export class OwnStatements implements Statements {
     }
   }
 
-  async #during(sql: string, run: () => Promise<unknown>): Promise<void> {
+  async #during(sql: string, run: () => Promise<unknown>, isPassing = false): Promise<void> {
     if (definitionStatement.test(sql)) {
-      await this.#deps.definitions.during(sql, { run, drop: (table) => this.#drop(table) })
+      await this.#deps.definitions.during(sql, { run, drop: (table) => this.#drop(table), isPassing })
     } else await run()
   }
 

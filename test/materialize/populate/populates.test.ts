@@ -63,11 +63,11 @@ t.test('a populate fills what a view gives of the rows that are there, and what 
   t.ok(queries.every(({ status }) => status === 'done'))
   t.same(await totals(near.id), await expected(source.id))
   t.same(await totals(far.id), await expected(source.id))
-  t.same(await world.pins(), [])
   t.ok(world.succeeded.has(view.id))
   t.notOk(life.populates.isBusy(new Set([near.id])), 'a replace is taken again')
   t.match((await life.populates.plan(view, wholePopulate)).warnings, [/has rows already/])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('what is pinned is filled, and what comes later passes the view, each row once', async (t) => {
@@ -90,8 +90,8 @@ t.test('what is pinned is filled, and what comes later passes the view, each row
   t.same(await totals(target.id), await expected(source.id))
   t.match(await totals(target.id), { n: 11_000 })
   t.notOk(life.populates.isBusy(new Set([target.id])))
-  t.same(await world.pins(), [])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('sources of every engine are pinned as their rows are, and expire no more', async (t) => {
@@ -161,8 +161,8 @@ t.test('with truncate the rows change at once at the end, and rows that come mea
   t.same(await totals(target.id), await expected(source.id))
   await world.insert(source, rowsSql(5_000, 1_000))
   t.match(await totals(target.id), { n: 6_000 })
-  t.same(await world.pins(), [])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('what cannot be populated is refused with the reason', async (t) => {
@@ -233,8 +233,8 @@ t.test('a populate is cancelled while it works, and leaves what it has filled', 
   const { rowsRead } = job.details
   t.equal((await totals(target.id)).n, rowsRead, 'the details tell what is filled')
   t.notOk(world.unlinked.has(view.id))
-  t.same(await world.pins(), [])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('a job that was cancelled while it waited leaves its pin to the next one', async (t) => {
@@ -254,8 +254,8 @@ t.test('a job that was cancelled while it waited leaves its pin to the next one'
   t.equal((await life.jobs.cancel(waiting.id)).status, 'cancelled')
   await untilStatus(life.jobs, working.id, 'done')
   await untilStatus(life.jobs, (await populate(life, second)).id, 'done')
-  t.same(await world.pins(), [])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('a job whose view the catalog does not hear of is cancelled, or ends when a kill came between', async (t) => {

@@ -177,8 +177,8 @@ for (const { name, select } of [
       const later = await world.live(chunkRows)
       await untilStatus(later.jobs, killedId, 'done')
       t.same(await groups(`ws_0001.${view.targetId}`), right, `killed in front of step ${step} of ${steps}`)
-      t.same(await world.pins(), [])
       await later.jobs.close()
+      t.same(await world.pins(), [])
     }
   })
 }

@@ -80,8 +80,8 @@ t.test('a repair that is killed in front of any of its steps has each row once, 
     t.match(job.details, { partitionsDiffering: 1, partitionsRepaired: 1, partitionsSkipped: 0 })
     await world.insert(pair[0], rowsSql(700, 10))
     await same(t, pair, `killed in front of step ${step} of ${steps}`)
-    t.same(await world.pins(), [])
     await later.jobs.close()
+    t.same(await world.pins(), [])
   }
 })
 
@@ -101,8 +101,8 @@ t.test('a target that gets another content meanwhile is left alone', async (t) =
   const job = await untilStatus(later.jobs, id, 'error')
   t.match(job.errors, [/cannot be repaired: its Data Source got another content meanwhile/])
   t.equal(await world.store.tables.countRows(target.id), 0)
-  t.same(await world.pins(), [])
   await later.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('a populate waits while a repair of the same target runs', async (t) => {

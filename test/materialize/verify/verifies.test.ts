@@ -57,8 +57,8 @@ t.test('rows, time and comparisons at once have a maximum', async (t) => {
   const refused = three.filter(({ status }) => status === 'rejected')
   t.equal(refused.length, 1, 'two run, whichever they are')
   t.match(refused, [{ reason: { code: 'CHANGES_TOO_MANY', status: 503 } }])
-  t.same(await world.pins(), [])
   await life.jobs.close()
+  t.same(await world.pins(), [])
 })
 
 t.test('who leaves ends a comparison, and a kill leaves its tables to the next start', async (t) => {
@@ -73,6 +73,6 @@ t.test('who leaves ends a comparison, and a kill leaves its tables to the next s
   life.kill()
   t.equal((await world.pins()).length, 5)
   const later = await world.live()
-  t.same(await world.pins(), [])
   await later.jobs.close()
+  t.same(await world.pins(), [])
 })
