@@ -12,6 +12,7 @@ import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import type { PinnedPart } from '../../store/pins.types.ts'
 import { isOfMemory, isOfView, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
+import { type Failed, fillChunks } from './fill-chunks.ts'
 import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks, type WideChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
@@ -162,23 +163,15 @@ export class PopulateRun {
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
-    let next = done
-    let failure: Failed | null = null
-    const work = async (): Promise<void> => {
-      while (failure === null && !this.#job.signal.aborted && next < total) {
-        const index = next
-        next += 1
-        try {
-          await this.#fillChunk(index, chunks[index], filling)
-          progress.filled(index)
-          await checkpoints.whenDue()
-        } catch (thrown) {
-          failure ??= { thrown }
-        }
-      }
-    }
-    const atOnce = this.#isOrdered(graph) ? 1 : chunksAtOnce / filling.into.threads
-    await Promise.all(Array.from({ length: atOnce }, work))
+    const failure = await fillChunks({
+      ...{ from: done, total, isStopped: () => this.#job.signal.aborted },
+      atOnce: this.#isOrdered(graph) ? 1 : chunksAtOnce / filling.into.threads,
+      fill: async (index, isAgain) => {
+        await this.#fillChunk(index, { chunk: chunks[index], isAgain }, filling)
+        progress.filled(index)
+        await checkpoints.whenDue()
+      },
+    })
     const reached = { ...limits, done: progress.done, total }
     const narrower = narrowedBy(failure, reached, parts)
     if (narrower === null) await this.#endFill(progress, failure)
@@ -209,7 +202,7 @@ export class PopulateRun {
     signal.throwIfAborted()
   }
 
-  async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
+  async #fillChunk(index: number, { chunk, isAgain }: ChunkTry, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
     const { graph, conditions, into, wide, parts } = filling
@@ -223,7 +216,8 @@ export class PopulateRun {
     const readParts = parts[branch]?.filter(({ name }) => read.has(name)) ?? []
     const groupsMax = wide === undefined ? null : groupsMaxOf(wide, readParts)
     const bounds = groupsMax === null ? undefined : { groupsMax, readTimeMaxMs: wideMsMax }
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, bounds, ...into })
+    const isRepeat = isAgain || this.#isResumed
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, bounds, isRepeat, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -267,7 +261,7 @@ export class PopulateRun {
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
     const table = request.truncates ? this.#tables.staging : view.targetId
     const hasDistinctKeys = this.#haveDistinctKeys()
-    return { table, columns: filledColumns(view, target), threads, hasDistinctKeys, isRepeat: this.#isResumed }
+    return { table, columns: filledColumns(view, target), threads, hasDistinctKeys }
   }
 
   /** Only where nothing is behind what is filled, which would get its rows unmerged. */
@@ -390,8 +384,10 @@ function cutAll(parts: BranchParts, limits: ChunkLimits): readonly BranchChunk[]
   return chunks
 }
 
-interface Failed {
-  readonly thrown: unknown
+interface ChunkTry {
+  readonly chunk: BranchChunk | undefined
+  /** Whether another try of this run may have stored it. */
+  readonly isAgain: boolean
 }
 
 /** What is left with common chunks, where it was a wide one that failed by its bounds; null otherwise. */
@@ -411,7 +407,7 @@ interface Filling {
   readonly graph: TableGraph
   /** One for each SELECT; empty where there is none. */
   readonly conditions: readonly (CheckedExpression | null)[]
-  readonly into: Pick<ChunkFill, 'columns' | 'hasDistinctKeys' | 'isRepeat' | 'table' | 'threads'>
+  readonly into: Pick<ChunkFill, 'columns' | 'hasDistinctKeys' | 'table' | 'threads'>
   readonly parts: BranchParts
   /** Set while chunks are wide. */
   readonly wide: WideChunks | undefined
