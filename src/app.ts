@@ -107,6 +107,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   onClosing(() => deps.imports.close())
   // Behind the imports, which say what is stored of theirs.
   onClosing(connections.endBodies)
+  onClosing(connections.endAnswered)
   onCutting(() => {
     const count = connections.cut()
     if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')

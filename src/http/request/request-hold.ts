@@ -1,9 +1,15 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { ShareHold } from './address-shares.ts'
-import { announcedBytes } from './request-body.ts'
+import { announcedBytes, announcesBody } from './request-body.ts'
 
 /** A body that comes with its headers, and that no share counts. */
 export const smallBytesMax = 16 * 1024
+
+/** Whether a request has no body, or a small one. */
+export function hasSmallBody(headers: IncomingHttpHeaders): boolean {
+  return !announcesBody(headers) || (announcedBytes(headers) ?? Number.POSITIVE_INFINITY) <= smallBytesMax
+}
 
 /** What one request holds of the budget. */
 export interface BodyHold {

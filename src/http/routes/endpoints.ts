@@ -7,6 +7,7 @@ import { sendJson } from '../json/answers.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { awaitedBy } from '../request/awaited-receipts.ts'
 import { readQuestion } from '../request/question.ts'
+import { hasSmallBody } from '../request/request-hold.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
@@ -44,7 +45,8 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked)).catch(async (failure: unknown) => {
-        await clusterControl.untilTold(failure, signal)
+        // A large body would take room from others meanwhile.
+        if (hasSmallBody(request.headers)) await clusterControl.untilTold(failure, signal)
         throw failure
       })
       const { unusedParameters: unused = [], parameterNames: known = [] } = answered

@@ -31,6 +31,8 @@ export interface Connections {
   readonly addTo: (app: FastifyInstance) => void
   /** Fails the bodies that are still on their way, for a service that closes. */
   readonly endBodies: () => void
+  /** Ends connections whose answers are out and whose clients have not ended them, for a service that closes. */
+  readonly endAnswered: () => void
   /** Cuts all connections, whatever is under way on them, and gives how many they were. */
   readonly cut: () => number
 }
@@ -83,6 +85,9 @@ export function createConnections(options: ConnectionOptions): Connections {
     endBodies() {
       for (const socket of [...sockets, ...secured]) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
       for (const { body } of streams) body?.fail(errors.SHUTTING_DOWN())
+    },
+    endAnswered() {
+      for (const socket of [...sockets, ...secured]) if (socket.writableFinished) socket.destroy()
     },
     cut() {
       const open = [...sockets]

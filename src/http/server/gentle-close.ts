@@ -20,24 +20,26 @@ export function closeGently(socket: Socket): void {
 function endGently(this: Socket): void {
   if (this.destroyed || this.writableEnded) return
   dropRest(this)
+  // What it brought while it waited for its answers counts no more.
+  rests.set(this, restBytesMax)
   const timer = setTimeout(() => this.destroy(), restMsMax).unref()
   this.once('close', () => clearTimeout(timer))
   this.end()
   this.resume()
 }
 
-/** Connections whose rest is dropped. */
-const dropped = new WeakSet<Socket>()
+/** Connections whose rest is dropped, and how many bytes they may bring still. */
+const rests = new WeakMap<Socket, number>()
 
 /** Takes what a connection brings from now on at the cost of its bytes. */
 export function dropRest(socket: Socket): void {
-  if (dropped.has(socket)) return
-  dropped.add(socket)
-  let restBytes = restBytesMax
+  if (rests.has(socket)) return
+  rests.set(socket, restBytesMax)
   // Node's parser lets go of a connection that somebody else reads; what it has in hand it goes through to its end.
   socket.removeAllListeners('data')
   socket.on('data', (chunk: Buffer) => {
-    restBytes -= chunk.length
+    const restBytes = (rests.get(socket) ?? 0) - chunk.length
+    rests.set(socket, restBytes)
     if (restBytes >= 0) return
     if (socket.writableEnded) socket.destroy()
     else socket.pause()

@@ -51,7 +51,7 @@ async function openControlled(t: Test, clusterProcessorPercentMin = 0) {
   const room = await openEndpoints(
     t,
     { queryTimeMaxMs: 300 },
-    { clusterControl: cluster.control, between: held.between },
+    { clusterControl: cluster.control, between: held.between, appLimits: { formBytesMax: 40_000 } },
   )
   const status = "{% if defined(status) %} {{custom_error({'error': 'made'}, Int32(status))}} {% end %}"
   room.workspace.addPipe('slow', { a: `% SELECT 1 AS n ${status}` }, 'a')
@@ -119,7 +119,7 @@ t.test('a request beyond the limit is told when to come again', async (t) => {
 t.test(
   'a refusal of callers who do not wait as they are told comes later, and others are answered meanwhile',
   async (t) => {
-    const { askAtOnce, machine, turn, control, get, delays } = await openControlled(t)
+    const { askAtOnce, machine, turn, control, get, post, delays } = await openControlled(t)
     machine.usedBytes = 801
     await askAtOnce(2, [`${slow}?status=500`, `${slow}?status=500`])
     turn()
@@ -129,6 +129,8 @@ t.test(
     const held = get(slow)
     while (delays.length === 0) await new Promise((resolve) => setImmediate(resolve))
     t.equal((await get('/v0/pipes/other.json')).statusCode, 200)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    t.equal((await post(slow, `x=${'a'.repeat(20_000)}`, form)).statusCode, 429, 'what takes room comes at once')
     t.equal(delays.length, 1)
     delays[0]?.()
     t.match(await held, { statusCode: 429, headers: { 'x-ratelimit-limit': '1' } })

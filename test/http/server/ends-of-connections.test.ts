@@ -209,3 +209,43 @@ t.test(
     )
   },
 )
+
+t.test(
+  'what a client sends while it waits for its answers is not taken off what it may send behind them',
+  async (t) => {
+    let answer = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const { client } = await openApp(t, (app) => {
+      app.addHook('preHandler', ({ url }) => (url === '/health/live' ? held : Promise.resolve()))
+    })
+    client.socket.pause()
+    client.send(`${head('GET', '/health/live')}${head('CONNECT', 'a:1')}`)
+    const parts = Array.from({ length: 20 }, () => {
+      return new Promise<void>((resolve) => client.socket.write(Buffer.alloc(mebibyte), () => resolve()))
+    })
+    await parts[15]
+    answer()
+    await Promise.all(parts)
+    client.socket.resume()
+    await client.end()
+    t.same(statusesIn(client.text), ['200'])
+  },
+)
+
+t.test('a service that closes does not wait for clients that have all of their answers', async (t) => {
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, closeTimeoutMs: 2_000 })
+  const client = await (await listen(t, app))()
+  // Of a connection behind it Node knows nothing.
+  client.send(head('CONNECT', 'a:1'))
+  await client.end()
+  t.same(statusesIn(client.text), ['400'])
+  await app.close()
+  t.same(
+    deps.entries.filter(({ level }) => level === 'warn'),
+    [],
+    'no connection was cut',
+  )
+})

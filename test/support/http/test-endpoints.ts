@@ -37,13 +37,15 @@ export interface Endpoints {
 interface Replaced extends Partial<Pick<FakeDeps, 'clusterControl'>> {
   /** Stands between the routes and the query module. */
   readonly between?: (query: Query) => Query
+  /** Of the app, where they differ. */
+  readonly appLimits?: Partial<typeof limits>
 }
 
 /** Opens them with a data source `events (id, org, v)` of six rows. */
 export async function openEndpoints(
   t: Test,
   given: Partial<QueryOptions> = {},
-  { between = (query) => query, ...more }: Replaced = {},
+  { between = (query) => query, appLimits = {}, ...more }: Replaced = {},
 ): Promise<Endpoints> {
   const directory = await createTestDirectory()
   const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), ...given }, silentLogger)
@@ -65,7 +67,7 @@ export async function openEndpoints(
       serviceScope: adminScope,
     },
   )
-  const app = createApp({ ...deps, query: between(query) }, limits)
+  const app = createApp({ ...deps, query: between(query) }, { ...limits, ...appLimits })
   t.teardown(async () => {
     await app.close()
     await store.close()
