@@ -1,5 +1,5 @@
 /** For how long a refusal is held back. */
-const heldMs = 1_000
+export const heldMs = 1_000
 /** Each holds a request and its connection; further refusals are told at once. */
 const heldMax = 256
 

@@ -24,7 +24,7 @@ import type {
   LimitedEndpoint,
 } from './cluster-control.types.ts'
 import { type EndpointLimit, EndpointLoad, type EndpointWindow, type Pressure } from './endpoint-load.ts'
-import { HeldRefusals } from './held-refusals.ts'
+import { HeldRefusals, heldMs } from './held-refusals.ts'
 import type { Machine, MachineReading } from './machine.types.ts'
 
 export interface ClusterControlDeps {
@@ -112,13 +112,14 @@ export class ServiceClusterControl implements ClusterControl {
   }
 
   #refuse(load: EndpointLoad, { concurrencyMax, reason, freePeak }: EndpointLimit): ApiError {
-    const refusedInWindow = load.refuse()
+    // Whoever comes again when he was told to comes once in a window.
+    const isHeld = load.refuse() > freePeak
     this.#refusedCount += 1
-    const leftMs = this.#windowBeganMs + this.#options.clusterWindowMs - this.#deps.now()
+    const toldAtMs = this.#deps.now() + (isHeld ? heldMs : 0)
+    const leftMs = this.#windowBeganMs + this.#options.clusterWindowMs - toldAtMs
     const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1_000))
     const refusal = errors.ENDPOINT_LIMITED({ name: load.name, concurrencyMax, reason, retryAfterSeconds })
-    // Whoever comes again when he was told to comes once in a window.
-    if (refusedInWindow > freePeak) this.#held.hold(refusal)
+    if (isHeld) this.#held.hold(refusal)
     return refusal
   }
 

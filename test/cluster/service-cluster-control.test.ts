@@ -360,6 +360,7 @@ t.test('of a window more refusals than the endpoint had callers are held back, s
   delays[0]?.()
   await settled()
   t.same(told, [0, 1, 2, 3])
+  t.match(control.take(slow), { retryAfterSeconds: 9 }, 'when it is told, the window is a second older')
 
   // The first one is over, the second one is held.
   for (let index = 5; index < 5 + 256; index++) refuse(index)

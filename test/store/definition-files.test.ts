@@ -74,6 +74,33 @@ t.test('a table that need not outlive a power cut gets no copy, and is whole all
   t.same(dropped, ['p_1'])
 })
 
+t.test(
+  'a pin whose definition is broken is removed with its parts, unless they are those of another table',
+  async (t) => {
+    const { files, engine, at, definitions } = await openFolder(t)
+    mkdirSync(join(engine, 'data', 'ws_0001'), { recursive: true })
+    const placeOf = (digit: number): string => join(engine, 'store', uuidOf(digit).slice(0, 3), uuidOf(digit))
+    for (const [name, digit] of [
+      ['p_gone', 1],
+      ['p_shared', 2],
+    ] as const) {
+      mkdirSync(placeOf(digit), { recursive: true })
+      symlinkSync(`../../store/${uuidOf(digit).slice(0, 3)}/${uuidOf(digit)}`, join(engine, 'data', 'ws_0001', name))
+      writeFileSync(at(name), '')
+    }
+    writeFileSync(at('t_1'), definition(2))
+    writeFileSync(at('p_whole'), definition(3))
+    await files.mend()
+    t.same(
+      ['p_gone', 'p_shared', 'p_whole', 't_1'].map((name) => existsSync(at(name))),
+      [false, false, true, true],
+    )
+    t.notOk(existsSync(placeOf(1)))
+    t.ok(existsSync(placeOf(2)))
+    t.notOk(readdirSync(definitions).some((name) => name.includes('damaged')))
+  },
+)
+
 t.test('an alter that empties the file of its table has the one before put back', async (t) => {
   const { files, during, dropped, at, read } = await openFolder(t)
   writeFileSync(at('t_1'), definition(1))

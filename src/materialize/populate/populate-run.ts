@@ -188,8 +188,8 @@ export class PopulateRun {
 
   /** Without a checkpoint, as the end of the job says what one would: until that is written, the pin is there to fill all of it again. */
   async #endFilled(): Promise<void> {
-    const { links, store } = this.#deps
-    await Promise.all([store.sync(), links.noteSuccess(this.#order.view.id)])
+    await this.#deps.store.sync()
+    await this.#deps.links.noteSuccess(this.#order.view.id)
   }
 
   async #endFill(progress: PopulateProgress, failure: Failed | null): Promise<void> {

@@ -1,5 +1,6 @@
 // The tables of populates and comparisons, all named by the id of the pin: so a start knows what a kill has left.
 
+import { pinPrefix } from '../../store/pin-names.ts'
 import type { Store } from '../../store/store.types.ts'
 import { branchesMax } from '../view-branches.ts'
 
@@ -19,7 +20,7 @@ export interface PopulateTables {
 }
 
 export function populateTables(pinId: string): PopulateTables {
-  const pin = `p_${pinId}`
+  const pin = `${pinPrefix}${pinId}`
   return {
     ...{ pin, staging: `${pin}_target`, mirror: `${pin}_view` },
     ...{ found: `${pin}_found`, arrived: `${pin}_arrived`, fresh: `${pin}_fresh` },
@@ -29,7 +30,8 @@ export function populateTables(pinId: string): PopulateTables {
 /** What is of one SELECT of a UNION ALL: the first has the names that a query without one has. */
 export function branchTables(pinId: string, branch: number): Pick<PopulateTables, 'mirror' | 'pin'> {
   if (branch === 0) return populateTables(pinId)
-  return { pin: `p_${pinId}_b${branch}`, mirror: `p_${pinId}_b${branch}_view` }
+  const pin = `${pinPrefix}${pinId}_b${branch}`
+  return { pin, mirror: `${pin}_view` }
 }
 
 /** Why what was filled is no more all that there is. */

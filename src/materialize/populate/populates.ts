@@ -172,7 +172,7 @@ export class PopulateService implements Populates {
     } catch (err) {
       this.#deps.logger.error(
         { err, pinId },
-        'Rows that were kept for a populate or a comparison could not be let go; a start does it.',
+        'Rows that were kept for a populate or a comparison could not be let go; the next populate or a start does it.',
       )
     } finally {
       this.#made.delete(pinId)
@@ -187,6 +187,8 @@ export class PopulateService implements Populates {
     for (const { plan } of plans) this.#linking.set(plan.pinId, ended)
     const jobIds: string[] = []
     try {
+      // A job that says that its rows are pinned finds them behind a power cut too.
+      await this.#deps.store.sync()
       for (const { plan, maker } of plans) jobIds.push((await this.add(plan, { ...maker, isPinned: true })).id)
       return { result: await change(), jobIds }
     } catch (thrown) {

@@ -12,6 +12,7 @@ import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, statfs, wri
 import { basename, join } from 'node:path'
 import type { Logger } from '../../observe/logger.ts'
 import { diskFaultOf, fullDiskReason, roomyBytesMin } from '../../shared/disk-fault.ts'
+import { pinPrefix } from '../pin-names.ts'
 import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { isWholeDefinition, tablesNamedIn, uuidIn } from './definition-text.ts'
@@ -189,6 +190,11 @@ export class DefinitionFiles {
       this.#logger.error(fields, 'The definition of a table was empty or cut; it is put back from its copy.')
       return
     }
+    if (name.startsWith(pinPrefix)) {
+      await this.#removePin(path, uuids)
+      this.#logger.warn(fields, 'The definition of a pin was empty or cut; the pin is removed.')
+      return
+    }
     await this.#setAside(path)
     this.#logger.error(
       { ...fields, file: join(this.#copies, `${name}.damaged`) },
@@ -202,6 +208,16 @@ export class DefinitionFiles {
     if (!isWholeDefinition((await textOf(copy)) ?? '')) return false
     await rename(copy, path)
     return true
+  }
+
+  /** With its parts, which are those of another table: nobody else would ever remove them. */
+  async #removePin(path: string, uuids: ReadonlySet<string>): Promise<void> {
+    const link = join(this.#engine, 'data', workspaceDatabase, basename(path, extension))
+    const uuid = await uuidOfLink(link)
+    await rm(path, { force: true })
+    if (uuid === null || uuids.has(uuid)) return
+    await rm(this.#placeOf(uuid), { recursive: true, force: true })
+    await rm(link, { force: true })
   }
 
   async #setAside(path: string): Promise<void> {
@@ -324,7 +340,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null
 }
 
-/** The folder of a database has a link by its name; null when there is none. */
+/** The folder of a database, or of a table, has a link by its name; null when there is none. */
 async function uuidOfLink(path: string): Promise<string | null> {
   const target = await readlink(path).catch(() => '')
   return /([0-9a-f]{8}-[0-9a-f-]{27})\/?$/.exec(target)?.[1] ?? null
