@@ -20,6 +20,7 @@ import {
 import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
 import type { CountedConnection } from './connection-limits.ts'
+import { StreamReaders } from './http2-readers.ts'
 
 export interface Http2Options {
   /** Requests of one session at once. */
@@ -119,14 +120,13 @@ export class Http2Sessions {
     session.setTimeout(keepAliveMs, () => {
       if (streams.size === 0) session.close()
     })
-    const resets = new ResetCount(this.#deps.clock)
+    const { clock } = this.#deps
+    const readers = connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock }) : null
+    session.once('close', () => readers?.close())
+    const resets = new ResetCount(clock)
     session.on('stream', (stream: ServerHttp2Stream) => {
       streams.add(stream)
-      if (connectionIdleMsMax > 0) {
-        stream.setTimeout(connectionIdleMsMax)
-        // Again and again, as the first time may pass before there is an answer.
-        stream.on('timeout', () => giveUpReader(stream))
-      }
+      readers?.add(stream)
       stream.once('close', () => {
         streams.delete(stream)
         // Some clients leave with NO_ERROR, which is also how a stream ends by itself.
@@ -172,11 +172,6 @@ function takeRest(request: Http2ServerRequest): void {
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), restMsMax).unref()
   stream.once('close', () => clearTimeout(timer))
   request.resume()
-}
-
-/** A client that takes nothing of its answer; one that is waited for with its body is seen by who reads it. */
-function giveUpReader(stream: ServerHttp2Stream): void {
-  if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL)
 }
 
 /** Resets within a window. */

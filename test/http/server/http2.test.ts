@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type Settings } from 'node:http2'
 import { type AddressInfo, connect as connectPlain, type Socket } from 'node:net'
 import { mock } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -31,8 +31,11 @@ async function openApp(t: Test, options: Partial<HttpOptions> = {}, prepare: (ap
     t.teardown(() => over.destroy())
     return socket
   }
-  const open = (localAddress = '127.0.0.1'): ClientHttp2Session => {
-    const session = connect(`https://localhost:${port}`, { createConnection: () => openSocket(localAddress) })
+  const open = (localAddress = '127.0.0.1', settings: Settings = {}): ClientHttp2Session => {
+    const session = connect(`https://localhost:${port}`, {
+      settings,
+      createConnection: () => openSocket(localAddress),
+    })
     session.on('error', () => {})
     t.teardown(() => session.destroy())
     return session
@@ -315,6 +318,24 @@ t.test('a close answers what is under way, and ends sessions that wait', async (
   t.equal((await answerTo(events)).status, 202)
   await closing
 })
+
+t.test(
+  'a stream whose client takes nothing of its answer is closed, whatever the session does beside it',
+  async (t) => {
+    const { open } = await openApp(t, { connectionIdleMsMax: 400 })
+    const session = open('127.0.0.1', { initialWindowSize: 0 })
+    const ping = (): void => {
+      if (!session.destroyed) session.ping(ping)
+    }
+    session.once('connect', ping)
+    const unread = session.request({ ':path': '/health/live' })
+    unread.resume()
+    await once(unread, 'response')
+    await once(unread, 'close')
+    t.equal(unread.rstCode, constants.NGHTTP2_CANCEL)
+    t.notOk(session.destroyed)
+  },
+)
 
 t.test('without the option clients have HTTP/1.1', async (t) => {
   const { open } = await openApp(t, { http2: false })
