@@ -27,7 +27,7 @@ export function tellJob(job: Job, recordedError: string | null, recorder: WorkRe
   const beganAtMs = startedAtMs ?? createdAtMs
   const times = { startedAtMs: beganAtMs, elapsedMs: updatedAtMs - beganAtMs }
   const ending = status === 'cancelled' ? 'The job was cancelled.' : error
-  const operation = { eventType: told, dataSource, ...times, ...rowsOf(job), jobId: id, error: ending }
+  const operation = { eventType: told, dataSource, ...times, ...rowsOf(job), jobId: id, ...pipeOf(job), error: ending }
   recorder.operation(kind === 'import' ? { ...operation, ...ofImport(job) } : operation)
 }
 
@@ -35,6 +35,11 @@ export function tellJob(job: Job, recordedError: string | null, recorder: WorkRe
 function sourceOf({ subject, kind, details: { target } }: Job): RecordedSource | null {
   if (subject !== null) return subject.kind === 'datasource' ? subject : null
   return kind === 'import' && typeof target === 'string' ? { id: '', name: target } : null
+}
+
+/** The pipe whose view a populate fills. */
+function pipeOf({ details: { pipeId, pipeName } }: Job): Pick<OperationRecord, 'pipe'> {
+  return typeof pipeId === 'string' && typeof pipeName === 'string' ? { pipe: { id: pipeId, name: pipeName } } : {}
 }
 
 function ofImport({ id, details }: Job): Partial<OperationRecord> {

@@ -10,6 +10,7 @@ import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { toChangeError } from '../store/caller-errors.ts'
+import { engineWarnings } from './engine-warnings.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
 import { type NewTarget, newTarget } from './new-target.ts'
 import { type Fit, fitColumns } from './target-columns.ts'
@@ -129,15 +130,17 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     if (!stopped.every((id) => target.mayWriteTo(id))) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
   }
   const made = newTarget(columns, first.query, target.engine)
+  const { schema, engine } = made
+  const defined = existing ?? define({ overridden, schema, engine, link })
+  const isEngineTold = existing === undefined || isTold
   const warnings = new Set([
     ...(existing === undefined ? made.notes : []),
+    ...(isEngineTold ? branches.flatMap(({ query }) => engineWarnings(columns, query, defined.engine)) : []),
     ...(branches.length === 1 ? [] : [splitText(branches.length)]),
     ...branches.flatMap(({ query }) => query.warnings),
     ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
     ...(existing === undefined || !isTold ? [] : (fit?.warnings ?? [])),
   ])
-  const { schema, engine } = made
-  const defined = existing ?? define({ overridden, schema, engine, link })
   const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'
   return { link, ...given, existing, target: defined, making, made, warnings: [...warnings] }
 }

@@ -152,8 +152,8 @@ export class ServiceRecorder implements WorkRecorder {
     this.#write('jobs_log', {
       job_id: id,
       job_type: kind,
-      pipe_id: isOfPipe ? this.#name(subject.id) : '',
-      pipe_name: isOfPipe ? this.#name(subject.name) : '',
+      pipe_id: this.#name(isOfPipe ? subject.id : textIn(details, 'pipeId')),
+      pipe_name: this.#name(isOfPipe ? subject.name : textIn(details, 'pipeName')),
       created_at: seconds(createdAtMs),
       updated_at: seconds(updatedAtMs),
       started_at: seconds(startedAtMs ?? 0),
@@ -252,4 +252,9 @@ function sourceFields(subject: JobRecord['subject']): Readonly<Record<string, st
 
 function isPlainDetail([name, value]: readonly [string, unknown]): boolean {
   return plainDetails.has(name) || typeof value === 'number' || typeof value === 'boolean'
+}
+
+function textIn(details: Readonly<Record<string, unknown>>, name: string): string {
+  const value = details[name]
+  return typeof value === 'string' ? value : ''
 }

@@ -3,9 +3,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
+import { untilRows, writingRows } from '../support/api/service-rows.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
 
-const { service, call } = await openPipeService(t)
+const { service, call } = await openPipeService(t, writingRows)
 const views = new ViewCalls(service)
 const sql = 'SELECT day, count() AS n, sum(v) AS total FROM flows GROUP BY day'
 const engine = { engine: 'SummingMergeTree', engine_sorting_key: 'day' }
@@ -146,4 +147,48 @@ t.test('a replace of the source is refused for no longer than a populate works',
   const replaced = await call('POST', '/v0/datasources?mode=replace&name=flows&format=csv', { body })
   t.equal(replaced.status, 200, replaced.text)
   t.same(await sums('replaced_days'), [['2', '11']])
+})
+
+t.test(
+  'what a request with nodes says of populates holds for each materialized node, and the job is told as clients read it',
+  async (t) => {
+    const nodes = [{ name: 'asked_n', sql, type: 'materialized', datasource: 'asked', ...engine }]
+    const url = '/v0/pipes?populate=true&unlink_on_populate_error=true&cli_version=5'
+    const made = await call('POST', url, {
+      body: JSON.stringify({ name: 'asks', nodes }),
+      headers: { 'content-type': 'application/json' },
+    })
+    t.match(made, { status: 200, json: { datasource: { name: 'asked' }, job: { job_id: String, job_url: String } } })
+    t.equal((await ended(jobIdIn(made))).status, 'done')
+    t.same(await sums('asked'), await expected())
+  },
+)
+
+t.test('a name that is near to dry_run does nothing, and another unknown one is told', async (t) => {
+  const before = await sums('asked')
+  for (const name of ['dryrun', 'dry-run', 'dry', 'DRY_RUN']) {
+    for (const path of ['population', 'repair']) {
+      const refused = await call('POST', `/v0/pipes/asks/nodes/asked_n/${path}?${name}=true`)
+      t.match(refused, { status: 400, json: { error: /"dry_run" tells alone/ } }, `${path} ${name}`)
+    }
+  }
+  t.same(await sums('asked'), before)
+  const told = await call('POST', '/v0/pipes/asks/nodes/asked_n/population?truncat=true&populate_subset=0.01')
+  t.match(told.headers.get('x-warning'), /'truncat' is not known; did you mean 'truncate'/)
+  t.equal((await ended(jobIdIn(told))).status, 'done')
+})
+
+t.test('the analysis of a materialized node says once what it is', async (t) => {
+  const { json } = await call('GET', '/v0/pipes/asks/nodes/asked_n/analysis?datasource=asked')
+  const { datafile } = (json as { readonly analysis: { readonly pipe: { readonly datafile: string } } }).analysis.pipe
+  t.equal(datafile.match(/TYPE/g)?.length, 1, datafile)
+  t.match(datafile, /TYPE materialized\nDATASOURCE asked\n/)
+})
+
+t.test('a populate and its job name their pipe in the service data sources', async (t) => {
+  const jobs = "SELECT DISTINCT pipe_name, status FROM tinybird.jobs_log WHERE pipe_name = 'asks' AND status = 'done'"
+  t.same(await untilRows(service, jobs, (rows) => rows.length > 0), [['asks', 'done']])
+  const operations = "SELECT DISTINCT pipe_name, event_type FROM tinybird.datasources_ops_log WHERE pipe_name = 'asks'"
+  const told = await untilRows(service, operations, (rows) => rows.some(([, type]) => type === 'populateview'))
+  t.ok(told.some(([, type]) => type === 'populateview-queued'))
 })

@@ -37,12 +37,15 @@ export function analysisShape({ node, analysis }: AnalysedNode, { name, targetNa
   }
 }
 
+/** What a node is by now. Lines of SQL are indented. */
+const kindLines = /^TYPE .*\n(?:(?:DATASOURCE|ENGINE\w*) .*\n)*/gm
+
 /** The file of the pipe with the node as it would be. */
 function withType(datafile: string, { node, target }: { readonly node: string; readonly target: string }): string {
   const blocks = datafile.split(/\n(?=NODE )/)
   const typed = blocks.map((block) => {
     return block.startsWith(`NODE ${node}\n`)
-      ? `${block.trimEnd()}\n\nTYPE materialized\nDATASOURCE ${target}\n`
+      ? `${block.replace(kindLines, '').trimEnd()}\n\nTYPE materialized\nDATASOURCE ${target}\n`
       : block
   })
   return typed.join('\n')

@@ -60,8 +60,10 @@ export function changedShape({ pipe, node, report }: ChangedNode, context: Shape
 }
 
 /** A clause as the sentence that clients show. */
-export function warningShape(text: string): { readonly text: string } {
-  return { text: `${text.charAt(0).toUpperCase()}${text.slice(1)}.` }
+/** The official client sorts them by their weight, and shows the rest. */
+export function warningShape(text: string, index: number): object {
+  const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+  return { code: 'WARNING', weight: index + 1, text: sentence, documentation: 'docs/materialized-views.md' }
 }
 
 /** A node with everything that is known of it. */

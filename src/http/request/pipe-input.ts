@@ -40,7 +40,7 @@ export function readNodes(input: PipeInput): readonly NodeOrder[] | undefined {
   if (sql !== undefined)
     throw errors.REQUEST_INVALID({ reason: 'there is a query in "sql" and another one in "nodes"' })
   if (!Array.isArray(nodes)) throw errors.REQUEST_INVALID({ reason: '"nodes" must be a list of objects' })
-  const requests = nodes.map(readNode)
+  const requests = nodes.map((node: unknown) => readNode(node, input.parameters))
   if (requests.filter((node) => node.isEndpoint).length > 1) {
     throw errors.REQUEST_INVALID({
       reason: 'only one node of a pipe can be published, but several are of type endpoint',
@@ -85,7 +85,8 @@ function readSql({ parameters, text }: PipeInput): string | undefined {
   throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "sql" and another one in the body' })
 }
 
-function readNode(value: unknown): NodeOrder {
+/** @param given of the request, where the official client says how all nodes are to be materialized. */
+function readNode(value: unknown, given: Parameters): NodeOrder {
   if (typeof value !== 'object' || value === null) throw errors.REQUEST_INVALID({ reason: 'a node must be an object' })
   const node = new Map<string, unknown>(Object.entries(value))
   const name = readText(node, 'name')?.trim()
@@ -97,16 +98,19 @@ function readNode(value: unknown): NodeOrder {
     name: name === '' ? undefined : name,
     description: readText(node, 'description') ?? '',
     sql: readText(node, 'sql') ?? '',
-    ...readKind(fieldsOf(node)),
+    ...readKind(fieldsOf(node, given)),
   }
 }
 
 /** What a node of JSON says beside its texts; the official client puts it into `params` as well. */
-function fieldsOf(node: ReadonlyMap<string, unknown>): Parameters {
+function fieldsOf(node: ReadonlyMap<string, unknown>, given: Parameters): Parameters {
   const inner = node.get('params')
-  const given = [...(typeof inner === 'object' && inner !== null ? Object.entries(inner) : []), ...node]
+  const own = [...(typeof inner === 'object' && inner !== null ? Object.entries(inner) : []), ...node]
+  const isMaterialized = own.some(([field, value]) => kindFields.test(field) && /^materialized$/i.test(String(value)))
   const fields = new Parameters()
-  for (const [field, value] of given) {
+  if (isMaterialized)
+    for (const [field, value] of given.entries()) if (sharedFields.test(field)) fields.set(field, value)
+  for (const [field, value] of own) {
     const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     if (isScalar) fields.set(field, String(value))
   }
@@ -119,6 +123,8 @@ function readText(node: ReadonlyMap<string, unknown>, field: string): string | u
   throw errors.REQUEST_INVALID({ reason: `"${field}" of a node must be a text` })
 }
 
+const kindFields = /^(?:node_)?type$/
+const sharedFields = /^(?:override_datasource|unlink_on_populate_error|populate(?:_\w+)?)$/
 const laterTypes: readonly string[] = ['copy', 'sink', 'stream']
 /** They say where a materialized node writes to. */
 const targetParameter =

@@ -10,6 +10,7 @@ import { listFields, listItem, singleShape, wantedNames } from '../json/datasour
 import { seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import { isDryRun } from '../request/dry-run.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
@@ -38,7 +39,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
       DELETE: async (request, reply) => {
         const parameters = await readParameters(request)
         const isForced = parameters.flag('force')
-        if (parameters.flag('dry_run')) return await showDrop(request, reply, { deps, isForced })
+        if (isDryRun(parameters)) return await showDrop(request, reply, { deps, isForced })
         await dataSources.drop(nameOf(request), { isForced })
         return reply.code(204).send()
       },

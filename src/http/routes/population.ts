@@ -9,6 +9,8 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
 import { warningShape } from '../json/pipe-shape.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
@@ -21,6 +23,10 @@ import { targetOperations } from './target-operations.ts'
 type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'query'>
 
 const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
+const knownParameters = [
+  ...['populate', 'populate_subset', 'populate_condition', 'unlink_on_populate_error', 'truncate', 'dry_run'],
+  ...['token', 'from', 'cli_version'],
+]
 
 /** `POST /v0/pipes/<pipe>/nodes/<node>/population`: fills what a view gives of the rows that are there, as a job. */
 export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -37,7 +43,8 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
     const target = dataSources.find(view.targetId)?.name ?? view.targetId
     requireAccess(request, 'target:fill', target)
     if (order.truncates) requireAccess(request, 'target:create', target)
-    const isDry = parameters.flag('dry_run')
+    const isDry = isDryRun(parameters)
+    warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     const materialized = { pipe, node, view }
     // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
     if (isDry || order.condition !== null) requireAllRows(request, materialized)
@@ -99,7 +106,12 @@ export function pinnedJobs(
   { jobs }: Pick<HttpDeps, 'jobs'>,
 ): object {
   const found = reports.flatMap(({ jobId }) => (jobId === undefined ? [] : (jobs.find(jobId) ?? [])))
-  return found.length === 0 ? {} : { jobs: found.map((job) => answerTo(request, job)) }
+  const [first] = found
+  if (first === undefined) return {}
+  const answers = found.map((job) => answerTo(request, job))
+  // The official client reads the first one, and what it fills.
+  const { id = '', name = '' } = first.subject ?? {}
+  return { datasource: { id, name }, job: answers[0], jobs: answers }
 }
 
 export function answerTo(request: FastifyRequest, job: Job): object {

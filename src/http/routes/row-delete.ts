@@ -9,6 +9,7 @@ import { jobAnswer } from '../json/job-answer.ts'
 import { withViewNames } from '../json/view-names.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import { isDryRun } from '../request/dry-run.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -24,7 +25,7 @@ const knownParameters = ['delete_condition', 'dry_run', 'token'] as const
 export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }: Deps, limits: FormLimits): void {
   const remove = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
-    const isDry = parameters.flag('dry_run')
+    const isDry = isDryRun(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     // To delete needs no right to read: but how many rows a condition chooses tells of their values.
     const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))

@@ -6,6 +6,8 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { warningShape } from '../json/pipe-shape.ts'
 import { verifyShape } from '../json/verify-shape.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -40,7 +42,8 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
     requireAccess(request, 'target:fill', target)
     requireAccess(request, 'target:create', target)
     requireCompare(request, materialized, deps)
-    const order = { isForced: parameters.flag('force'), isDry: parameters.flag('dry_run') }
+    const order = { isForced: parameters.flag('force'), isDry: isDryRun(parameters) }
+    warnOfUnknown(reply, 'Parameter', parameters.names(), ['force', 'dry_run', 'token'])
     const plan = await deps.repairs.plan(materialized, order)
     const job = await deps.repairs.add(plan, makerOf(request))
     const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }

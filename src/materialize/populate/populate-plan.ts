@@ -178,6 +178,6 @@ function warningsOf({ id, name }: DataSource, states: ReadStates['states']): rea
   const { rowCount = 0 } = states.get(id) ?? {}
   if (rowCount === 0) return []
   return [
-    `Data Source "${name}" has rows already, to which those of the populate are added: rows that its Materialized View has made before are there twice then. Use truncate=true to put new rows in their place.`,
+    `Data Source "${name}" has rows already, to which those of the populate are added: rows that its Materialized View has made before are there twice then. Use truncate=true to put new rows in their place`,
   ]
 }
