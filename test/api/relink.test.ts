@@ -27,6 +27,15 @@ t.test('a view that a populate has unlinked is linked again', async (t) => {
   t.equal(job.status, 'error')
   t.match(job.errors?.join(), /POST \/v0\/pipes\/late\/nodes\/late_view\/relink links it again/)
   const relink = '/v0/pipes/late/nodes/late_view/relink'
+  t.match(await service.log.until('A Materialized View is unlinked, as a populate of it failed.'), { level: 'warn' })
+  for (const path of ['population', 'repair']) {
+    const missing = await call('POST', `/v0/pipes/late/nodes/late_view/${path}`)
+    t.match(
+      missing,
+      { status: 400, json: { error: /is not materialized/, hint: /late_view\/relink links it again/ } },
+      path,
+    )
+  }
   await views.send('events', [row('b', 2)])
   t.match((await call('GET', '/v0/pipes/late/nodes/late_view')).json, {
     materialized: null,

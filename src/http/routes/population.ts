@@ -38,8 +38,9 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
     const names = request.params as { readonly pipe: string; readonly node: string }
     const pipe = pipes.get(names.pipe)
     const node = pipes.getNode(pipe, names.node)
-    const { view } = node
-    if (view === undefined || order === null) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
+    const { view, unlinked } = node
+    if (view === undefined || order === null)
+      throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name, isUnlinked: unlinked !== undefined })
     const target = dataSources.find(view.targetId)?.name ?? view.targetId
     requireAccess(request, 'target:fill', target)
     if (order.truncates) requireAccess(request, 'target:create', target)

@@ -59,8 +59,9 @@ function materializedNode(request: FastifyRequest, { pipes }: Pick<Deps, 'pipes'
   const names = request.params as { readonly pipe: string; readonly node: string }
   const pipe = pipes.get(names.pipe)
   const node = pipes.getNode(pipe, names.node)
-  const { view } = node
-  if (view === undefined) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
+  const { view, unlinked } = node
+  if (view === undefined)
+    throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name, isUnlinked: unlinked !== undefined })
   return { pipe, node, view }
 }
 

@@ -357,6 +357,11 @@ export class PopulateRun {
       logger.error({ err, view: view.id }, 'The view of a populate that failed could not be unlinked.')
       return failure
     }
+    const node = `${view.pipe.name}.${view.nodeName}`
+    logger.warn(
+      { view: view.id, node, jobId: this.#job.id },
+      'A Materialized View is unlinked, as a populate of it failed.',
+    )
     const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
     const unlinked = errors.POPULATE_UNLINKED({ view: view.nodeName, pipe: view.pipe.name, reason })
     return new AggregateError([failure, unlinked])

@@ -71,7 +71,7 @@ export class RepairService implements Repairs {
 }
 
 const staleReaders =
-  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows: verify those too.'
+  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows: verify those too'
 
 /** @throws REPAIR_REFUSED (409) */
 function refuseReaders(node: MaterializedNode, graph: TableGraph): void {

@@ -3,6 +3,13 @@
 import { listText } from '../list-text.ts'
 import { define, type OtherResource } from './definition.ts'
 
+interface MissingView {
+  readonly pipe: string
+  readonly node: string
+  /** Whether it had a view, which a populate that failed has unlinked. Absent is false. */
+  readonly isUnlinked?: boolean
+}
+
 export const viewErrors = {
   VIEW_INVALID: define({
     status: 400,
@@ -29,8 +36,11 @@ export const viewErrors = {
   VIEW_MISSING: define({
     status: 400,
     when: 'A Materialized View is removed, populated, linked again, verified or repaired of a node that has none.',
-    message: ({ pipe, node }: { readonly pipe: string; readonly node: string }) =>
-      `Node '${node}' of Pipe '${pipe}' is not materialized`,
+    message: ({ pipe, node }: MissingView) => `Node '${node}' of Pipe '${pipe}' is not materialized`,
+    hint: ({ pipe, node, isUnlinked = false }) =>
+      isUnlinked
+        ? `It was unlinked as a populate of it failed; POST /v0/pipes/${pipe}/nodes/${node}/relink links it again`
+        : undefined,
   }),
   POPULATE_INVALID: define({
     status: 400,

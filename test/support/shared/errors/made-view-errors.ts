@@ -18,7 +18,7 @@ export const madeViewErrors = {
     "Node 'by_day' does not fit Data Source \"days\": column 'a' is one; column 'b' is another",
   ],
   VIEW_MISSING: [
-    errors.VIEW_MISSING({ pipe: 'p', node: 'by_day' }),
+    errors.VIEW_MISSING({ pipe: 'p', node: 'by_day', isUnlinked: true }),
     400,
     "Node 'by_day' of Pipe 'p' is not materialized",
   ],
