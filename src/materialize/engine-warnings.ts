@@ -8,7 +8,7 @@ import type { ViewQuery } from './view-query.ts'
 const mergingEngines = /^(?:Aggregating|Replacing|Summing)MergeTree$/
 const states = /^(?:Simple)?AggregateFunction\(/
 /** What is right to add up. */
-const addable = /^(?:count|sum)/
+const addable = /^(?:count(?:if)?|sum\w*)$/
 
 /** Sentences without their end. */
 export function engineWarnings(
@@ -40,10 +40,9 @@ interface Finished {
 
 function finishedText({ name, calls }: Finished, engine: EngineDefinition): string | null {
   if (engine.name === 'AggregatingMergeTree') {
-    const advice = calls === null ? 'a -State or a -SimpleState function' : `${calls}State`
-    return `column '${name}' is no state: AggregatingMergeTree keeps one of its values of each group, and drops the others; use ${advice}`
+    return `column '${name}' is no state: AggregatingMergeTree keeps one of its values of each group, and drops the others; use a -State or a -SimpleState function`
   }
   const isSummed = engine.name === 'SummingMergeTree' && (summedNames(engine)?.includes(name) ?? true)
   if (!isSummed || calls === null || addable.test(calls)) return null
-  return `SummingMergeTree adds up column '${name}', which comes of ${calls}: use ${calls}State and AggregatingMergeTree`
+  return `SummingMergeTree adds up column '${name}', which comes of ${calls}: use its -State form, and AggregatingMergeTree`
 }

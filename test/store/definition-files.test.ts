@@ -79,25 +79,34 @@ t.test(
   async (t) => {
     const { files, engine, at, definitions } = await openFolder(t)
     mkdirSync(join(engine, 'data', 'ws_0001'), { recursive: true })
+    const gone = `p_${'1'.repeat(32)}`
+    const shared = `p_${'2'.repeat(32)}_b1`
+    const beside = `${gone}_target`
+    const whole = `p_${'3'.repeat(32)}`
     const placeOf = (digit: number): string => join(engine, 'store', uuidOf(digit).slice(0, 3), uuidOf(digit))
     for (const [name, digit] of [
-      ['p_gone', 1],
-      ['p_shared', 2],
+      [gone, 1],
+      [shared, 2],
+      [beside, 4],
     ] as const) {
       mkdirSync(placeOf(digit), { recursive: true })
       symlinkSync(`../../store/${uuidOf(digit).slice(0, 3)}/${uuidOf(digit)}`, join(engine, 'data', 'ws_0001', name))
       writeFileSync(at(name), '')
     }
     writeFileSync(at('t_1'), definition(2))
-    writeFileSync(at('p_whole'), definition(3))
+    writeFileSync(at(whole), definition(3))
     await files.mend()
     t.same(
-      ['p_gone', 'p_shared', 'p_whole', 't_1'].map((name) => existsSync(at(name))),
+      [gone, shared, whole, 't_1'].map((name) => existsSync(at(name))),
       [false, false, true, true],
     )
     t.notOk(existsSync(placeOf(1)))
     t.ok(existsSync(placeOf(2)))
-    t.notOk(readdirSync(definitions).some((name) => name.includes('damaged')))
+    t.ok(existsSync(placeOf(4)), 'a table that may have been exchanged for one of a user is set aside')
+    t.same(
+      readdirSync(definitions).filter((name) => name.includes('damaged')),
+      [`${beside}.sql.damaged`],
+    )
   },
 )
 

@@ -12,7 +12,7 @@ import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, statfs, wri
 import { basename, join } from 'node:path'
 import type { Logger } from '../../observe/logger.ts'
 import { diskFaultOf, fullDiskReason, roomyBytesMin } from '../../shared/disk-fault.ts'
-import { pinPrefix } from '../pin-names.ts'
+import { isPinName } from '../pin-names.ts'
 import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { isWholeDefinition, tablesNamedIn, uuidIn } from './definition-text.ts'
@@ -190,7 +190,7 @@ export class DefinitionFiles {
       this.#logger.error(fields, 'The definition of a table was empty or cut; it is put back from its copy.')
       return
     }
-    if (name.startsWith(pinPrefix)) {
+    if (isPinName(fields.table)) {
       await this.#removePin(path, uuids)
       this.#logger.warn(fields, 'The definition of a pin was empty or cut; the pin is removed.')
       return
