@@ -21,7 +21,7 @@ import type { TableGraph } from './store/tables.types.ts'
 interface OpenPopulatesDeps extends Omit<PopulatesDeps, 'catalog' | 'checkCondition' | 'links' | 'store'> {
   readonly catalog: Catalog
   readonly store: PopulatesDeps['store'] & Pick<Store, 'trials'>
-  readonly behind: Pick<ViewsBehind, 'beforeChange' | 'refuseRepeated' | 'withParked'>
+  readonly behind: Pick<ViewsBehind, 'beforeChange' | 'noteStaleReaders' | 'refuseRepeated' | 'withParked'>
   /** There by the time that a populate ends. */
   readonly views: () => Pick<Materialize, 'unlink'>
 }
@@ -96,13 +96,17 @@ class NodeLinks implements PopulatedLinks {
     )
   }
 
-  async noteWhole(viewId: string, lack: ViewLack): Promise<void> {
+  async noteWhole(viewId: string, lack: ViewLack, pinnedAt: number): Promise<void> {
     await changeView(this.#catalog, viewId, (view) =>
       withBehind(view, ({ id, behind }) => {
-        const isSame = behind !== undefined && behind.missCount === lack[id]
-        return isSame && !behind.isParked && behind.place === null ? undefined : behind
+        if (behind === undefined || behind.isParked || behind.place !== null) return behind
+        return behind.missCount === lack[id] && (behind.staleAt ?? 0) <= pinnedAt ? undefined : behind
       }),
     )
+  }
+
+  noteStaleReaders(table: string): Promise<void> {
+    return this.#deps.behind.noteStaleReaders(table)
   }
 
   async noteSuccess(viewId: string): Promise<void> {

@@ -153,5 +153,6 @@ function readBehind(fields: Fields): ViewBehind {
     tableBlocks: readInteger(fields, 'tableBlocks'),
     missCount: fields['missCount'] === undefined ? 0 : readInteger(fields, 'missCount'),
     errorName: readString(fields, 'errorName'),
+    ...(fields['staleAt'] === undefined ? {} : { staleAt: readInteger(fields, 'staleAt') }),
   }
 }

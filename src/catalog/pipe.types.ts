@@ -78,6 +78,8 @@ export interface ViewBehind {
   readonly tableBlocks: number
   /** How often it did not take one. */
   readonly missCount: number
+  /** When its source last got another content, from which it was not made anew, epoch milliseconds; absent where it never did. */
+  readonly staleAt?: number
   /** What the engine calls the error by which it did not take one; empty where that is not known. */
   readonly errorName: string
 }

@@ -23,7 +23,7 @@ export function fillRemedy(one: MaterializedNode, { pipes, find }: Workspace): s
   const isRead = others.some(({ view }) => view.sourceId === whole.targetId)
   if (isShared) return `${replaceSource}, as other Materialized Views fill its Data Source too`
   if (!isRead) return `POST ${nodePath(one)}/population?truncate=true`
-  const repaired = `POST ${nodePath(one)}/repair?force=true, which leaves what the Materialized Views behind it have`
+  const repaired = `POST ${nodePath(one)}/repair?force=true, which makes the Materialized Views behind it incomplete, each with a remedy of its own`
   return canBeRepaired(whole, find) ? `${repaired}; or ${replaceSource}` : replaceSource
 }
 

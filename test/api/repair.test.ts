@@ -114,22 +114,33 @@ t.test('what others fill, or keeps no moment, is refused with force too', async 
   t.match(errorOf(await calls.tryRepair('nowhere', { force: 'true' })), /has the engine Null/)
 })
 
-t.test('views that read what is repaired are told of, and left as they are', async (t) => {
-  const plain = { engine: 'MergeTree', engine_sorting_key: 'day', ...byMonth }
-  await calls.fill('near', 'SELECT day, v FROM sales WHERE v < 20', { datasource: 'in_near', ...plain })
-  await calls.fill('far', 'SELECT day, v FROM in_near', { datasource: 'in_far', ...plain })
-  const refused = await calls.tryRepair('near')
-  t.equal(refused.status, 409)
-  t.match(errorOf(refused), /Materialized Views read its Data Source/)
-  t.notMatch(errorOf(refused), /far/)
-  const forced = await calls.tryRepair('near', { force: 'true' })
-  t.match(forced.json, { warnings: [{ text: /keep what they made of its old rows/ }] })
-  t.match(await calls.ended((forced.json as { readonly job: { readonly id: string } }).job.id), { status: 'done' })
-  t.match(await calls.verify('near'), { equal: true })
-  t.match(await calls.verify('far'), { equal: false })
-  t.match(await calls.repair('far'), { status: 'done', partitions_repaired: 2 })
-  t.match(await calls.verify('far'), { equal: true })
-})
+t.test(
+  'views that read what is repaired are left as they are, and incomplete until they are repaired too',
+  async (t) => {
+    const plain = { engine: 'MergeTree', engine_sorting_key: 'day', ...byMonth }
+    await calls.fill('near', 'SELECT day, v FROM sales WHERE v < 20', { datasource: 'in_near', ...plain })
+    await calls.fill('far', 'SELECT day, v FROM in_near', { datasource: 'in_far', ...plain })
+    const refused = await calls.tryRepair('near')
+    t.equal(refused.status, 409)
+    t.match(errorOf(refused), /Materialized Views read its Data Source/)
+    t.notMatch(errorOf(refused), /far/)
+    const forced = await calls.tryRepair('near', { force: 'true' })
+    t.match(forced.json, { warnings: [{ text: /keep what they made of its old rows/ }] })
+    t.match(await calls.ended((forced.json as { readonly job: { readonly id: string } }).job.id), { status: 'done' })
+    t.match(await calls.verify('near'), { equal: true })
+    t.match(await calls.verify('far'), { equal: false })
+    const stale = {
+      ...{ view: 'far.far_view', state: 'incomplete', takes_new_rows: true, error: /in_near|the Data Source/ },
+      remedy: /^POST .*far.*population\?truncate=true\.$/,
+    }
+    t.match(await call('GET', '/v0/datasources/in_near'), { json: { views_behind: [stale] } })
+    t.match(await call('GET', '/v0/datasources/in_far'), { json: { lacks_rows_of: [stale] } })
+    t.match(await calls.repair('far'), { status: 'done', partitions_repaired: 2 })
+    t.match(await calls.verify('far'), { equal: true })
+    t.notMatch((await call('GET', '/v0/datasources/in_far')).text, /lacks_rows_of/)
+    t.notMatch((await call('GET', '/v0/datasources/in_near')).text, /views_behind/)
+  },
+)
 
 t.test('a repair needs the rights of a populate with truncate, and to read what is compared', async (t) => {
   const scopes = [

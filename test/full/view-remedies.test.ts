@@ -104,11 +104,16 @@ t.test('a remedy works', async (t) => {
     await lose(t, 'readers')
     await parked.views.fill('readers_d', 'SELECT id FROM readers_p_rows', { datasource: 'readers_d_rows' })
     const [told] = await parked.behind('readers')
-    t.match(told, { remedy: /catch_up, then POST .*repair\?force=true, which leaves .*; or replace/ })
+    t.match(told, { remedy: /catch_up, then POST .*repair\?force=true, which makes .*; or replace/ })
     await parked.mend()
     await follow(t, told ?? {})
-    t.same(await parked.behind('readers'), [])
+    t.match(await parked.behind('readers'), [{ view: 'readers_d.readers_d_view' }])
     t.same(await parked.counts('readers_p_rows'), [3, 3])
+    const [stale] = await parked.lacking('readers_d_rows')
+    t.match(stale, { state: 'incomplete', remedy: /^POST .*readers_d.*population\?truncate=true\.$/ })
+    await follow(t, stale ?? {})
+    t.same(await parked.behind('readers'), [])
+    t.same(await parked.counts('readers_d_rows'), [3, 3])
   })
 
   await t.test('null', async (t) => {

@@ -49,6 +49,10 @@ export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
 }
 
+/** In place of an engine's error. */
+const staleName = 'SOURCE_REPAIRED'
+const staleReason = 'the Data Source that it reads was repaired, and it keeps what it made of the rows from before'
+
 /** A try of a view that is under way. */
 interface Running {
   stop(): void
@@ -191,6 +195,19 @@ export class ViewsBehind {
     })
     if (!isNoted) await this.lose([found], reason)
     else if (!isKnown) this.#tellIncomplete(found, reason)
+  }
+
+  /** A table got another content by a repair: the views that read it are incomplete until they are made anew of that. */
+  async noteStaleReaders(table: string): Promise<void> {
+    const { catalog, now } = this.#deps
+    for (const found of materializedNodes(catalog.listPipes()).filter(({ view }) => view.sourceId === table)) {
+      const staleAt = now()
+      const noted = { ...nothingKept, sinceMs: staleAt, errorName: staleName }
+      this.#mayHaveSome = true
+      await changeView(catalog, found.view.id, (view) => ({ ...view, behind: { ...(view.behind ?? noted), staleAt } }))
+      if (found.view.behind === undefined) this.#tellIncomplete(found, staleReason)
+      else await this.lose([found], staleReason)
+    }
   }
 
   /** Views for which blocks are kept. */
@@ -454,7 +471,7 @@ export class ViewsBehind {
     return {
       ...toldOf(node, behind),
       ...counts,
-      reason: this.#reasons.get(id) ?? null,
+      reason: this.#reasons.get(id) ?? (behind.errorName === staleName ? staleReason : null),
       retryAtMs,
       remedy: this.#remedyOf(node),
     }

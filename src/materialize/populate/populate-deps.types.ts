@@ -43,8 +43,13 @@ export interface PopulatedLinks {
   beforeExchange(tables: readonly string[]): Promise<void>
   /** How far the view lacks blocks now, so that it can be told later whether it lacks others too. */
   lackOf(viewId: string): ViewLack
-  /** It has all that it lacked then; what it did not take since, it still lacks. On disk when it resolves. */
-  noteWhole(viewId: string, lack: ViewLack): Promise<void>
+  /**
+   * It has all that it lacked then, and is made of what its source had at `pinnedAt`, in epoch milliseconds; what it did not take since, it
+   * still lacks. On disk when it resolves.
+   */
+  noteWhole(viewId: string, lack: ViewLack, pinnedAt: number): Promise<void>
+  /** A table got another content, and views that read it keep what they made of the old one. On disk when it resolves. */
+  noteStaleReaders(table: string): Promise<void>
   /** A populate of it has succeeded. On disk when it resolves. */
   noteSuccess(viewId: string): Promise<void>
   /** What is noted of rows that its source has no more. */

@@ -251,7 +251,7 @@ export class PopulateRun {
       if (!isWhole(request)) return
       // Nothing of what the target had before is left.
       await links.clearRemovals(view.id, null, pinnedAt)
-      await links.noteWhole(view.id, lack)
+      await links.noteWhole(view.id, lack, pinnedAt)
     })
   }
 

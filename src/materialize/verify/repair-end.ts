@@ -51,7 +51,7 @@ export class RepairEnd {
 
   /** @throws REPAIR_FAILED (422); raises `StoreError`. */
   async run(checkpoint: PopulateCheckpoint): Promise<void> {
-    const { lack = {} } = checkpoint
+    const { lack = {}, pinnedAt = 0 } = checkpoint
     const fresh = checkpoint.fresh ?? this.#chosenOf(await this.#compare())
     if (this.#repair.isDry) return
     const { partitions: ids, isWhole = false } = fresh
@@ -59,7 +59,7 @@ export class RepairEnd {
     const details: Partial<RepairDetails> = { partitionsRepaired: ids.length }
     this.#job.tell({ ...details })
     // What an incomplete view lacked is there now, but for what it did not take since its rows were pinned.
-    if (isWhole) await this.#deps.links.noteWhole(this.#order.view.id, lack)
+    if (isWhole) await this.#deps.links.noteWhole(this.#order.view.id, lack, pinnedAt)
   }
 
   async #compare(): Promise<readonly VerifiedPartition[]> {
@@ -110,6 +110,7 @@ export class RepairEnd {
       }
       await store.views.drop(this.#tables.mirror)
       await store.sync()
+      await links.noteStaleReaders(view.targetId)
       await links.clearRemovals(view.id, ids, checkpoint.pinnedAt ?? 0)
     })
   }

@@ -71,13 +71,13 @@ export class RepairService implements Repairs {
 }
 
 const staleReaders =
-  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows: verify those too'
+  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows: each is incomplete behind it, until it is filled anew: remedy in views_behind says how'
 
 /** @throws REPAIR_REFUSED (409) */
 function refuseReaders(node: MaterializedNode, graph: TableGraph): void {
   if (readersOf(node, graph).length === 0) return
   const reason =
-    'Materialized Views read its Data Source, and would keep what they made of its old rows; force=true leaves them as they are, and each can be verified behind it'
+    'Materialized Views read its Data Source, and would keep what they made of its old rows; force=true leaves them as they are, and tells them as incomplete until each is filled anew'
   throw errors.REPAIR_REFUSED({ view: viewLabel(node), reason })
 }
 

@@ -147,6 +147,7 @@ export class PopulateWorld {
           beforeExchange: async () => undefined,
           lackOf: () => ({}),
           noteWhole: async () => undefined,
+          noteStaleReaders: async () => undefined,
           noteSuccess: async (id) => {
             this.succeeded.add(id)
           },
