@@ -7,9 +7,9 @@ import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { changed } from './changed-node.ts'
 import { findNode } from './pipe-nodes.ts'
-import type { AnalysedNode, ChangedNode, MaterializeOrder, NodeTarget } from './pipes.types.ts'
+import type { AnalysedNode, ChangedNode, LinkedPipe, MaterializeOrder, NodeTarget } from './pipes.types.ts'
 import { StalePipeError } from './stale-pipe.ts'
-import { type LinkedPipe, type ViewLinks, withoutView } from './view-links.ts'
+import { type ViewLinks, withoutView } from './view-links.ts'
 
 export interface LinkedNodes {
   readonly author: ReadScope

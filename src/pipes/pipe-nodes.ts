@@ -1,7 +1,7 @@
 // The nodes of a pipe: names, places, and what is copied.
 
 import { withoutViews } from '../catalog/node-views.ts'
-import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { createNodeId, createPipeId } from '../catalog/pipe-id.ts'
 import { checkNodeName } from '../catalog/pipe-name.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
@@ -59,6 +59,13 @@ export function newNode(pipe: Pipe, { name, description, sql }: NodeRequest, now
     updatedAt: nowMs,
     version: 0,
   }
+}
+
+/** A node that stays the one that it was, as it is to be; `view` is what it goes on to fill a data source by. */
+export function replacedNode(known: PipeNode, node: PipeNode, view: NodeView | undefined): PipeNode {
+  const { id, createdAt } = known
+  const version = known.version + Number(known.sql !== node.sql)
+  return { ...node, id, createdAt, version, ...(view === undefined ? {} : { view }) }
 }
 
 /** The node as it is to be; what it reads is not known yet. @throws SQL_EMPTY (400) when nothing is to change. */

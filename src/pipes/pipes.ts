@@ -26,18 +26,19 @@ import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
 import { checkDescription, checkLength } from './pipe-limits.ts'
-import { copiedNodes, editedNode, findNode, movedTo, newNode, newPipe, withEndpoint } from './pipe-nodes.ts'
+import { editedNode, findNode, movedTo, withEndpoint } from './pipe-nodes.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import type {
   AnalysedNode,
   ChangedNode,
   CopyRequest,
+  LinkedPipe,
   MaterializeOrder,
   NodeEdit,
   NodeRemoval,
-  NodeReport,
   NodeRequest,
   NodeViews,
+  PipeReplacement,
   PipeRequest,
   PipeRevision,
   Pipes,
@@ -46,7 +47,8 @@ import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
 import { refusedAsItIs, repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
-import { type ChangedViews, type LinkedPipe, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
+import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
+import { WholePipes } from './whole-pipes.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -81,6 +83,7 @@ class PipesService implements Pipes {
   readonly #renames: ReaderRenames
   readonly #links: ViewLinks
   readonly #materializations: Materializations
+  readonly #whole: WholePipes
   readonly #changes = new ChangeQueue()
   /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
   readonly #judgedAt = new WeakMap<Pipe, number>()
@@ -100,6 +103,13 @@ class PipesService implements Pipes {
       change: (nameOrId, change) => this.#change(nameOrId, change),
       saveLinked: (pipe, linked) => this.#saveLinked(pipe, linked),
       replace: (pipe, before) => this.#replace(pipe, before),
+    })
+    this.#whole = new WholePipes(options, {
+      ...{ catalog, links: this.#links, get: (nameOrId) => this.get(nameOrId) },
+      checked: (pipe, by) => this.#checked(pipe, by),
+      save: (pipe, before, saving) => this.#save(pipe, before, saving),
+      saveLinked: (pipe, linked) => this.#saveLinked(pipe, linked),
+      saveChanged: (pipe, views, saving) => this.#saveChanged(pipe, views, saving),
     })
   }
 
@@ -136,34 +146,28 @@ class PipesService implements Pipes {
     return node
   }
 
-  create(
-    { name, description, nodes }: PipeRequest,
-    author: ReadScope,
-    onLinked: (reports: readonly NodeReport[]) => void = () => undefined,
-  ): Promise<Pipe> {
-    const createNow = async (): Promise<Pipe> => {
-      this.#catalog.checkPipeName(name)
-      checkDescription(description, this.#options.descriptionLengthMax)
-      let pipe = newPipe(name, description, this.#options.now())
-      for (const request of nodes) pipe = this.#withNode(pipe, request)
-      const targets = new Map(nodes.flatMap(({ target }, index) => (target === undefined ? [] : [[index, target]])))
-      const saved = await this.#saveLinked(await this.#checked(pipe, { author, start: 0 }), {
-        author,
-        start: 0,
-        targets,
-      })
-      onLinked(saved.reports)
-      return saved.pipe
-    }
-    return this.#changes.run(name, () => repeated(createNow))
+  create(request: PipeRequest, author: ReadScope): Promise<LinkedPipe> {
+    return this.#changes.run(request.name, () => repeated(() => this.#whole.create(request, author)))
   }
 
   copy(request: CopyRequest, author: ReadScope): Promise<Pipe> {
-    const { name } = request
+    return this.#inPlaceOf(request.name, (into) => this.#whole.copy(request, into, author))
+  }
+
+  replace(request: PipeReplacement, author: ReadScope): Promise<LinkedPipe> {
+    return this.#inPlaceOf(request.name, (before) => {
+      return before?.name === request.name
+        ? this.#whole.replace(before, request, author)
+        : this.#whole.create(request, author)
+    })
+  }
+
+  /** Makes a pipe of this name, or changes the one that has it, as it is when its turn has come. */
+  #inPlaceOf<Result>(name: string, change: (known: Pipe | undefined) => Promise<Result>): Promise<Result> {
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
-      if (into === undefined) return await repeated(() => this.#copy(request, undefined, author))
-      return await this.#changes.run(into.id, () => repeated(() => this.#copy(request, this.find(into.id), author)))
+      if (into === undefined) return await repeated(() => change(undefined))
+      return await this.#changes.run(into.id, () => repeated(() => change(this.find(into.id))))
     })
   }
 
@@ -208,7 +212,7 @@ class PipesService implements Pipes {
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode> {
     return this.#change(pipeNameOrId, async (before) => {
       const start = before.nodes.length
-      const pipe = await this.#checked(this.#withNode(before, request), { author, start })
+      const pipe = await this.#checked(this.#whole.withNode(before, request), { author, start })
       const targets = new Map(request.target === undefined ? [] : [[start, request.target]])
       const saved = await this.#saveLinked(pipe, { author, start, targets, before })
       return changed(saved.pipe, start, saved.reports[0])
@@ -239,12 +243,12 @@ class PipesService implements Pipes {
         // A view that is there is not changed along, so its node would tell of another query than runs.
         const what = `Node '${node.name}' of Pipe '${before.name}'`
         const isOther = to !== from || hasOtherSql
-        const advice = to === from ? sqlAdvice : editAdvice
+        const advice = to === from ? changeAdvice : editAdvice
         if (isOther && !isChanging) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice })
       }
       const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
       if (rights === undefined || !isChanging) return changed(await this.#save(checked, before, { guard }), to)
-      const saved = await this.#saveChanged(checked, { edited: node, filling, author, rights }, { before, guard })
+      const saved = await this.#saveChanged(checked, { edited: [node], filling, author, rights }, { before, guard })
       return changed(saved.pipe, to, saved.reports[0])
     })
   }
@@ -331,44 +335,9 @@ class PipesService implements Pipes {
     await this.#catalog.replacePipe(pipe, check, along)
   }
 
-  /** @param known what had the name a moment ago, as it is now; whoever has it by now stays as he is. */
-  async #copy({ name, from, description }: CopyRequest, known: Pipe | undefined, author: ReadScope): Promise<Pipe> {
-    const source = this.get(from)
-    const into = known?.name === name ? known : undefined
-    if (into === source) {
-      throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
-    }
-    if (into === undefined) this.#catalog.checkPipeName(name)
-    if (description !== undefined) checkDescription(description, this.#options.descriptionLengthMax)
-    const pipe = into ?? newPipe(name, source.description, this.#options.now())
-    const nodes = copiedNodes(source, into, this.#options.now())
-    const endpointName = into?.nodes.find(({ id }) => id === into.endpointId)?.name
-    const copied: Pipe = {
-      ...pipe,
-      description: description ?? pipe.description,
-      nodes,
-      endpointId: nodes.find((node) => node.name === endpointName)?.id ?? null,
-      parentId: source.id,
-    }
-    const guard = (): void => {
-      // Its nodes get other SQL.
-      if (into !== undefined) this.#links.refuse(into.nodes, { what: `Pipe '${name}'`, advice: editAdvice })
-    }
-    return await this.#save(await this.#checked(copied, { author, start: 0 }), into, { guard })
-  }
-
   #named(name: string): Pipe | undefined {
     const pipe = this.find(name)
     return pipe?.name === name ? pipe : undefined
-  }
-
-  /** The pipe with a node behind the others, which is not checked yet. */
-  #withNode(pipe: Pipe, request: NodeRequest): Pipe {
-    const { nodesMax, now } = this.#options
-    if (pipe.nodes.length >= nodesMax) throw errors.NODES_TOO_MANY({ pipe: pipe.name, nodesMax })
-    checkDescription(request.description, this.#options.descriptionLengthMax)
-    const node = newNode(pipe, request, now())
-    return { ...pipe, nodes: [...pipe.nodes, node], endpointId: request.isEndpoint ? node.id : pipe.endpointId }
   }
 
   #edited(node: PipeNode, edit: NodeEdit): PipeNode {
@@ -402,12 +371,16 @@ class PipesService implements Pipes {
   }
 
   /** Writes a pipe with the views of those of its nodes that are to fill something. */
-  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes): Promise<LinkedPipe> {
-    return await this.#links.save(checked, { targets, author }, async (views, guard) => {
+  async #saveLinked(
+    checked: Pipe,
+    { author, start, targets, before, dropped, ...options }: LinkedNodes & SaveOptions,
+  ): Promise<LinkedPipe> {
+    return await this.#links.save(checked, { targets, author }, async (views, unchanged) => {
+      const guard = both(unchanged, options.guard)
       // Making a data source changes the catalog, by which names were judged that only it tells.
       const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
       const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked
-      return await this.#save(this.#filling(judged, views), before, { guard })
+      return await this.#save(this.#filling(judged, views), before, { guard, dropped })
     })
   }
 
@@ -415,14 +388,11 @@ class PipesService implements Pipes {
   async #saveChanged(
     checked: Pipe,
     views: ChangedViews,
-    { before, guard }: { readonly before: Pipe; readonly guard: () => void },
+    { before, guard, dropped }: Pick<SaveOptions, 'dropped' | 'guard'> & { readonly before: Pipe },
   ): Promise<LinkedPipe> {
     return await this.#links.change(checked, views, async (made) => {
-      const bothGuards = (): void => {
-        guard()
-        made.guard()
-      }
-      return await this.#save(this.#filling(checked, made.views), before, { guard: bothGuards, along: made.along })
+      const options = { guard: both(made.guard, guard), along: made.along, dropped }
+      return await this.#save(this.#filling(checked, made.views), before, options)
     })
   }
 
@@ -454,7 +424,7 @@ class PipesService implements Pipes {
       this.#checkSources(pipe, before, checkedAt)
     }
     if (before === undefined) await this.#catalog.createPipe(saved, guard)
-    else await this.#replace(saved, before, { ...options, guard })
+    else await this.#links.drop(options.dropped ?? [], () => this.#replace(saved, before, { ...options, guard }))
     return saved
   }
 
@@ -479,10 +449,6 @@ class PipesService implements Pipes {
   }
 }
 
-const editAdvice = 'remove their materializations first, or make another node'
-const sqlAdvice =
-  'to have them changed along, the token must be allowed to change their Pipes, and to write to what they read and fill; else make another node'
-
 interface NodesToCheck {
   readonly author: ReadScope
   readonly start: number
@@ -497,4 +463,13 @@ interface SaveOptions {
   readonly guard?: () => void
   /** Pipes that change with it. */
   readonly along?: readonly Pipe[]
+  /** Nodes whose views go once it is written. */
+  readonly dropped?: readonly PipeNode[] | undefined
+}
+
+function both(one: () => void, other: (() => void) | undefined): () => void {
+  return () => {
+    other?.()
+    one()
+  }
 }

@@ -27,11 +27,19 @@ export interface Pipes {
   /** What the node reads in some branch of its template, beside its dependencies; by the names of now. */
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[]
   /**
-   * `onLinked` is told of the views of its nodes.
+   * With the views of its nodes.
    *
    * @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY, VIEW_… (400), …_EXISTS (409)
    */
-  create(request: PipeRequest, author: ReadScope, onLinked?: (reports: readonly NodeReport[]) => void): Promise<Pipe>
+  create(request: PipeRequest, author: ReadScope): Promise<LinkedPipe>
+  /**
+   * Gives the pipe of that name these nodes in the place of its own; makes it where there is none. A node that has the name of one that was
+   * there is that one: it stays published, and the view of one that fills what it filled gets its new SQL between two blocks of rows. Views
+   * of other nodes go, and what they have filled stays.
+   *
+   * @throws what `create` and `editNode` do.
+   */
+  replace(request: PipeReplacement, author: ReadScope): Promise<LinkedPipe>
   /**
    * Makes a pipe with the nodes of another one, or puts these into a pipe that there is: that one stays published where
    * one of the new nodes has the name of its endpoint.
@@ -89,6 +97,16 @@ export interface PipeRequest {
   readonly description: string
   /** In their order; each may read those before it. */
   readonly nodes: readonly NodeRequest[]
+}
+
+export interface PipeReplacement extends PipeRequest {
+  readonly rights: ViewRights
+}
+
+/** A pipe as it was written, and what was made for its nodes. */
+export interface LinkedPipe {
+  readonly pipe: Pipe
+  readonly reports: readonly NodeReport[]
 }
 
 export interface NodeRequest {

@@ -7,10 +7,10 @@ import { answeringNode } from '../query/name-scope.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type {
+  LinkedPipe,
   NodeAnalysis,
   NodeChange,
   NodeLink,
-  NodeReport,
   NodeTarget,
   NodeViews,
   ViewRights,
@@ -22,12 +22,6 @@ interface Deps {
   readonly catalog: ReadCatalog
   /** Absent where nothing is materialized. */
   readonly views: NodeViews | undefined
-}
-
-/** A pipe as it was written, and what was made for its nodes. */
-export interface LinkedPipe {
-  readonly pipe: Pipe
-  readonly reports: readonly NodeReport[]
 }
 
 interface AskedViews {
@@ -48,9 +42,9 @@ export interface FillingNode {
 }
 
 export interface ChangedViews {
-  /** The node whose SQL changes. */
-  readonly edited: PipeNode
-  /** See `madeOf`. */
+  /** The nodes of the pipe whose SQL changes. */
+  readonly edited: readonly PipeNode[]
+  /** Those whose views are made of them, see `madeOf`, and others of the pipe that may give something else then. */
   readonly filling: readonly FillingNode[]
   readonly author: ReadScope
   readonly rights: Pick<ViewRights, 'mayRead' | 'mayWriteTo'>
@@ -70,6 +64,10 @@ export interface ViewChange {
   readonly what: string
   readonly advice: string
 }
+
+export const editAdvice = 'remove their materializations first, or make another node'
+export const changeAdvice =
+  'to have them changed along, the token must be allowed to change their Pipes, and to write to what they read and fill; else make another node'
 
 interface StandingViews {
   readonly views: readonly NodeView[]
@@ -113,6 +111,7 @@ export class ViewLinks {
     { edited, filling, author, rights }: ChangedViews,
     write: WriteChanged,
   ): Promise<LinkedPipe> {
+    const changedIds = new Set(edited.map(({ id }) => id))
     const links = filling.map(({ pipe: owner, node, view }): NodeChange => {
       const isOwn = owner.id === pipe.id
       const holder = isOwn ? pipe : owner
@@ -122,7 +121,7 @@ export class ViewLinks {
       }
       const position = holder.nodes.findIndex(({ id }) => id === node.id)
       // What the pipe itself reads of its other nodes is as it is to be too.
-      return { pipe: holder, position, target, author, old: view, changed: node.id === edited.id ? undefined : pipe }
+      return { pipe: holder, position, target, author, old: view, changed: changedIds.has(node.id) ? undefined : pipe }
     })
     const before = this.#catalog.listPipes()
     const { result, reports } = await this.#known().change(links, (views) => {
@@ -130,7 +129,7 @@ export class ViewLinks {
       const others = new Set(filling.flatMap(({ pipe: owner }) => (owner.id === pipe.id ? [] : [owner])))
       const guard = (): void => {
         this.#refuseStale(pipe, before, { views, madeIds: new Set() })
-        this.#refuseOthers(edited, filling)
+        this.#refuseOthers(pipe, edited, filling)
       }
       return write({ views: byNode, along: [...others].map((other) => withViews(other, byNode)), guard })
     })
@@ -138,10 +137,13 @@ export class ViewLinks {
   }
 
   /** One that was made of the old SQL meanwhile would stay as it is. */
-  #refuseOthers(edited: PipeNode, filling: readonly FillingNode[]): void {
-    const known = new Set(filling.map(({ view }) => view.id))
-    const now = this.madeOf(edited)
-    if (now.length !== known.size || now.some(({ view }) => !known.has(view.id))) throw new StalePipeError()
+  #refuseOthers({ id }: Pipe, edited: readonly PipeNode[], filling: readonly FillingNode[]): void {
+    // The pipe itself is as it was, or is not written.
+    const idsOf = (nodes: readonly FillingNode[]): ReadonlySet<string> =>
+      new Set(nodes.flatMap(({ pipe, view }) => (pipe.id === id ? [] : [view.id])))
+    const known = idsOf(filling)
+    const now = idsOf(edited.flatMap((node) => this.madeOf(node)))
+    if (now.size !== known.size || [...now].some((one) => !known.has(one))) throw new StalePipeError()
   }
 
   /** Drops the views of these nodes once it is written that they are gone. */

@@ -1,8 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Operation } from '../../access/operations.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
-import type { ViewRights } from '../../pipes/pipes.types.ts'
 import { endpointFormats } from '../../query/answer-formats.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -19,6 +17,7 @@ import { readChoice } from './pipes.ts'
 import { pinnedJob } from './population.ts'
 import { sharedToken } from './shared-token.ts'
 import { targetOperations } from './target-operations.ts'
+import { viewRightsOf } from './view-rights.ts'
 
 type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
@@ -203,16 +202,6 @@ function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe, to
 function pipeOf(request: FastifyRequest): string {
   // The routes have this parameter, and Fastify gives texts.
   return (request.params as { readonly pipe: string }).pipe
-}
-
-/** What the caller may do about views that are made of a node. */
-function viewRightsOf(request: FastifyRequest): ViewRights {
-  const may = (operation: Operation) => (id: string) =>
-    request.server.access.refusalOf(callerOf(request), operation, id) === null
-  return {
-    ...{ mayChange: may('pipe:change'), mayFill: may('target:fill') },
-    ...{ mayWriteTo: may('target:fill'), mayRead: may('target:compare') },
-  }
 }
 
 /** The node in the path; undefined where the path has none. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { NodeReport } from '../../pipes/pipes.types.ts'
+import type { Pipe } from '../../catalog/pipe.types.ts'
+import type { LinkedPipe } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -8,16 +9,17 @@ import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice, warn
 import { seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
-import { readNodes, readPipeInput } from '../request/pipe-input.ts'
+import { type NodeOrder, type PipeInput, readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
-import { pinnedJobs } from './population.ts'
+import { jobFields, pinnedJobs, populateStanding } from './population.ts'
 import { targetOperations } from './target-operations.ts'
+import { viewRightsOf } from './view-rights.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'query' | 'tokens'>
 
 /** `/v0/pipes`: list and create. */
 export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -39,35 +41,17 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
   }
   const create = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const input = await readPipeInput(request, limits)
-    const { parameters } = input
-    const name = parameters.requiredName()
-    const nodes = readNodes(input)
-    // Clients name themselves by `from` in every request, so it speaks of a pipe only where there is nothing else.
-    const from = parameters.text('from')
-    const description = parameters.get('description')
-    if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
-    requireAccess(request, 'pipe:create', name)
-    if (nodes === undefined && from !== undefined) {
-      requireAccess(request, 'pipe:describe', from)
-      // A copy puts its nodes into a pipe that there is.
-      requireAccess(request, 'pipe:change', name)
-    }
-    const author = readScopeOf(request)
-    const requests = nodes?.map((node) => {
-      return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
-    })
-    const linked: NodeReport[] = []
+    const name = input.parameters.requiredName()
     const before = pipes.find(name)
-    const pipe =
-      nodes === undefined && from !== undefined
-        ? await pipes.copy({ name, from, description }, author)
-        : await pipes.create({ name, description: description ?? '', nodes: requests ?? [] }, author, (reports) => {
-            linked.push(...reports)
-          })
+    const orders = readNodes(input)
+    const { pipe, reports } =
+      orders === undefined ? await copied(request, input, deps) : await made(request, { input, orders }, deps)
     warnOfVersion(reply, name, before)
-    const populated = pinnedJobs(request, linked, deps)
-    const warnings = linked.flatMap((report) => report.warnings)
-    const shape = { ...pipeShape(pipe, pipeContext(request, deps)), ...populated }
+    const standing = await populateStanding(request, standingOf(pipe, { orders, reports }), deps)
+    const jobs = [...pinnedJobs(reports, deps), ...standing.jobs]
+    const warnings = [...reports.flatMap((report) => report.warnings), ...standing.warnings]
+    if (before?.id === pipe.id && before.endpointId !== null && pipe.endpointId === null) warnings.push(unpublished)
+    const shape = { ...pipeShape(pipe, pipeContext(request, deps)), ...jobFields(request, jobs) }
     return sendJson(reply, 200, warnings.length === 0 ? shape : { ...shape, warnings: warnings.map(warningShape) })
   }
   addPath(
@@ -82,6 +66,57 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
       mayTakeTokenFromBody: true,
     },
   )
+}
+
+const unpublished = 'no node has the name of the one that was published, so the Pipe is no endpoint any more'
+
+async function copied(request: FastifyRequest, { parameters }: PipeInput, { pipes }: Deps): Promise<LinkedPipe> {
+  const name = parameters.requiredName()
+  // Clients name themselves by `from` in every request, so it speaks of a pipe only where there is nothing else.
+  const from = parameters.text('from')
+  if (from === undefined) throw errors.NODES_MISSING()
+  requireAccess(request, 'pipe:create', name)
+  requireAccess(request, 'pipe:describe', from)
+  // A copy puts its nodes into a pipe that there is.
+  requireAccess(request, 'pipe:change', name)
+  const description = parameters.get('description')
+  return { pipe: await pipes.copy({ name, from, description }, readScopeOf(request)), reports: [] }
+}
+
+interface Made {
+  readonly input: PipeInput
+  readonly orders: readonly NodeOrder[]
+}
+
+async function made(request: FastifyRequest, { input, orders }: Made, deps: Deps): Promise<LinkedPipe> {
+  const { parameters } = input
+  const name = parameters.requiredName()
+  requireAccess(request, 'pipe:create', name)
+  const isForced = parameters.flag('force')
+  if (isForced) requireAccess(request, 'pipe:change', name)
+  const nodes = orders.map((node) => {
+    return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
+  })
+  const pipe = { name, description: parameters.get('description') ?? '', nodes }
+  const author = readScopeOf(request)
+  if (!isForced) return await deps.pipes.create(pipe, author)
+  return await deps.pipes.replace({ ...pipe, rights: viewRightsOf(request) }, author)
+}
+
+interface Answered {
+  readonly orders: readonly NodeOrder[] | undefined
+  readonly reports: LinkedPipe['reports']
+}
+
+/** The nodes that are to be populated, and had their views before. */
+function standingOf(pipe: Pipe, { orders = [], reports }: Answered) {
+  const pinned = new Set<string>(reports.flatMap(({ jobId, view }) => (jobId === undefined ? [] : [view.id])))
+  return orders.flatMap(({ target }, position) => {
+    const node = pipe.nodes[position]
+    const order = target?.populate ?? null
+    if (node?.view === undefined || order === null || pinned.has(node.view.id)) return []
+    return [{ pipe, node, view: node.view, order }]
+  })
 }
 
 /** @throws PARAMETER_INVALID (400) */

@@ -4,7 +4,7 @@ import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
 import type { NodeReport } from '../../pipes/pipes.types.ts'
-import { errors } from '../../shared/errors/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
@@ -12,7 +12,7 @@ import { warningShape } from '../json/pipe-shape.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
-import { readPopulate } from '../request/target-input.ts'
+import { type PopulateOrder, readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
@@ -47,12 +47,9 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
     const isDry = isDryRun(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     const materialized = { pipe, node, view }
-    // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
-    if (isDry || order.condition !== null) requireAllRows(request, materialized)
-    await requireReads(request, materialized, deps)
-    const plan = await populates.plan(populatedView(materialized), order)
-    const isTold = plan.warnings.length > 0 && mayReadAll(request, view.targetId)
-    const warnings = isTold ? { warnings: plan.warnings.map(warningShape) } : {}
+    if (isDry) requireAllRows(request, materialized)
+    const { plan, told } = await planned(request, materialized, { order, deps })
+    const warnings = told.length === 0 ? {} : { warnings: told.map(warningShape) }
     const { rowCount, byteCount, partitionCount } = plan.reads
     if (isDry) {
       return sendJson(reply, 200, { rows: rowCount, bytes: byteCount, partitions: partitionCount, ...warnings })
@@ -62,6 +59,42 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
   }
   const path = '/v0/pipes/:pipe/nodes/:node/population'
   addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
+}
+
+interface Asked {
+  readonly order: PopulateOrder
+  readonly deps: Pick<Deps, 'populates' | 'query'>
+}
+
+/** A populate for which the caller has the rights, and of its warnings those that he may know. */
+async function planned(request: FastifyRequest, materialized: MaterializedNode, { order, deps }: Asked) {
+  // Which rows a condition chooses, how many, and that it fails, tell of their values.
+  if (order.condition !== null) requireAllRows(request, materialized)
+  await requireReads(request, materialized, deps)
+  const plan = await deps.populates.plan(populatedView(materialized), order)
+  return { plan, told: mayReadAll(request, materialized.view.targetId) ? plan.warnings : [] }
+}
+
+/** Begins what was asked for of nodes that were filling already: the jobs, and clauses about what could not begin and what to mind. */
+export async function populateStanding(
+  request: FastifyRequest,
+  nodes: readonly (MaterializedNode & { readonly order: PopulateOrder })[],
+  deps: Asked['deps'],
+): Promise<{ readonly jobs: readonly Job[]; readonly warnings: readonly string[] }> {
+  const jobs: Job[] = []
+  const warnings: string[] = []
+  for (const { order, ...materialized } of nodes) {
+    try {
+      const { plan, told } = await planned(request, materialized, { order, deps })
+      jobs.push(await deps.populates.add(plan, { ...makerOf(request), isPinned: false }))
+      warnings.push(...told)
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown
+      // What was written stays so.
+      warnings.push(`node '${materialized.node.name}' is not populated: ${thrown.message}`)
+    }
+  }
+  return { jobs, warnings }
 }
 
 /** @throws READ_DENIED (403), which names the node: what it reads may be hidden. */
@@ -100,16 +133,16 @@ export function pinnedJob(
   return job === undefined ? {} : { job: answerTo(request, job) }
 }
 
-/** The same of a pipe that was made with its nodes. */
-export function pinnedJobs(
-  request: FastifyRequest,
-  reports: readonly NodeReport[],
-  { jobs }: Pick<HttpDeps, 'jobs'>,
-): object {
-  const found = reports.flatMap(({ jobId }) => (jobId === undefined ? [] : (jobs.find(jobId) ?? [])))
-  const [first] = found
+/** The jobs that fill what was pinned when the views of a pipe were made. */
+export function pinnedJobs(reports: readonly NodeReport[], { jobs }: Pick<HttpDeps, 'jobs'>): readonly Job[] {
+  return reports.flatMap(({ jobId }) => (jobId === undefined ? [] : (jobs.find(jobId) ?? [])))
+}
+
+/** The jobs of a pipe, as its answer has them; nothing where there are none. */
+export function jobFields(request: FastifyRequest, jobs: readonly Job[]): object {
+  const [first] = jobs
   if (first === undefined) return {}
-  const answers = found.map((job) => answerTo(request, job))
+  const answers = jobs.map((job) => answerTo(request, job))
   // The official client reads the first one, and what it fills.
   const { id = '', name = '' } = first.subject ?? {}
   return { datasource: { id, name }, job: answers[0], jobs: answers }

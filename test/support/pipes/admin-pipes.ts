@@ -11,7 +11,10 @@ import type {
 
 /** Pipes whose authors may all read everything. */
 export interface AdminPipes
-  extends Omit<Pipes, 'create' | 'copy' | 'appendNode' | 'editNode' | 'removeNode' | 'publish' | 'unpublish'> {
+  extends Omit<
+    Pipes,
+    'create' | 'replace' | 'copy' | 'appendNode' | 'editNode' | 'removeNode' | 'publish' | 'unpublish'
+  > {
   create(request: PipeRequest): Promise<Pipe>
   copy(request: CopyRequest): Promise<Pipe>
   appendNode(pipe: string, request: NodeRequest): Promise<ChangedNode>
@@ -31,7 +34,7 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     parametersWithPipes: (pipe, node) => pipes.parametersWithPipes(pipe, node),
     readsOf: (pipe) => pipes.readsOf(pipe),
     possibleDependencies: (pipe, node) => pipes.possibleDependencies(pipe, node),
-    create: (request) => pipes.create(request, adminScope),
+    create: async (request) => (await pipes.create(request, adminScope)).pipe,
     copy: (request) => pipes.copy(request, adminScope),
     revise: (pipe, revision) => pipes.revise(pipe, revision),
     drop: (pipe, options) => pipes.drop(pipe, options),

@@ -1,0 +1,168 @@
+// Pipes that get all their nodes at once: new ones, copies, and those that take the place of what a pipe was.
+
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { errors } from '../shared/errors/errors.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
+import type { LinkedNodes } from './materializations.ts'
+import { checkDescription } from './pipe-limits.ts'
+import { copiedNodes, newNode, newPipe, replacedNode } from './pipe-nodes.ts'
+import type { CopyRequest, LinkedPipe, NodeRequest, NodeTarget, PipeReplacement, PipeRequest } from './pipes.types.ts'
+import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, type ViewLinks } from './view-links.ts'
+
+interface WholePipesOptions {
+  readonly nodesMax: number
+  readonly descriptionLengthMax: number
+  readonly now: () => number
+}
+
+/** How a pipe is written that was there before. */
+interface Written {
+  readonly before: Pipe
+  /** Judged when the change's turn has come. */
+  readonly guard: () => void
+  /** Nodes whose views go once it is written. */
+  readonly dropped: readonly PipeNode[]
+}
+
+interface Deps {
+  readonly catalog: Pick<Catalog, 'checkPipeName' | 'find' | 'findPipe'>
+  readonly links: Pick<ViewLinks, 'madeOf' | 'refuse'>
+  readonly get: (nameOrId: string) => Pipe
+  readonly checked: (pipe: Pipe, by: { readonly author: ReadScope; readonly start: number }) => Promise<Pipe>
+  readonly save: (pipe: Pipe, before: Pipe | undefined, options: { readonly guard: () => void }) => Promise<Pipe>
+  readonly saveLinked: (pipe: Pipe, linked: LinkedNodes & Partial<Written>) => Promise<LinkedPipe>
+  readonly saveChanged: (pipe: Pipe, views: ChangedViews, written: Written) => Promise<LinkedPipe>
+}
+
+export class WholePipes {
+  readonly #options: WholePipesOptions
+  readonly #deps: Deps
+
+  constructor(options: WholePipesOptions, deps: Deps) {
+    this.#options = options
+    this.#deps = deps
+  }
+
+  async create({ name, description, nodes }: PipeRequest, author: ReadScope): Promise<LinkedPipe> {
+    this.#deps.catalog.checkPipeName(name)
+    checkDescription(description, this.#options.descriptionLengthMax)
+    let pipe = newPipe(name, description, this.#options.now())
+    for (const request of nodes) pipe = this.withNode(pipe, request)
+    const targets = new Map(nodes.flatMap(({ target }, index) => (target === undefined ? [] : [[index, target]])))
+    return await this.#deps.saveLinked(await this.#deps.checked(pipe, { author, start: 0 }), {
+      ...{ author, start: 0, targets },
+    })
+  }
+
+  /** @param known what had the name a moment ago, as it is now; whoever has it by now stays as he is. */
+  async copy({ name, from, description }: CopyRequest, known: Pipe | undefined, author: ReadScope): Promise<Pipe> {
+    const { catalog, links } = this.#deps
+    const source = this.#deps.get(from)
+    const into = known?.name === name ? known : undefined
+    if (into === source) {
+      throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
+    }
+    if (into === undefined) catalog.checkPipeName(name)
+    if (description !== undefined) checkDescription(description, this.#options.descriptionLengthMax)
+    const pipe = into ?? newPipe(name, source.description, this.#options.now())
+    const nodes = copiedNodes(source, into, this.#options.now())
+    const copied: Pipe = {
+      ...pipe,
+      description: description ?? pipe.description,
+      nodes,
+      endpointId: into === undefined ? null : keptEndpoint(into, nodes),
+      parentId: source.id,
+    }
+    const guard = (): void => {
+      // Its nodes get other SQL.
+      if (into !== undefined) links.refuse(into.nodes, { what: `Pipe '${name}'`, advice: editAdvice })
+    }
+    return await this.#deps.save(await this.#deps.checked(copied, { author, start: 0 }), into, { guard })
+  }
+
+  /** Gives a pipe that is there these nodes in the place of its own. A node that has the name of one that was there is that one. */
+  async replace(before: Pipe, { rights, ...request }: PipeReplacement, author: ReadScope): Promise<LinkedPipe> {
+    const { links } = this.#deps
+    checkDescription(request.description, this.#options.descriptionLengthMax)
+    const { pipe, targets } = this.#replaced(before, request)
+    const checked = await this.#deps.checked(pipe, { author, start: 0 })
+    const after = new Map(checked.nodes.map((node) => [node.id, node]))
+    const dropped = before.nodes.filter(({ id, view }) => view !== undefined && after.get(id)?.view === undefined)
+    const what = `Pipe '${before.name}'`
+    const guard = (): void => {
+      const gone = before.nodes.filter(({ id }) => !after.has(id))
+      links.refuse(gone, { what, advice: 'remove their materializations first' }, before.nodes)
+    }
+    const written = { before, guard, dropped }
+    const edited = before.nodes.filter(({ id, sql }) => after.has(id) && after.get(id)?.sql !== sql)
+    const filling = this.#meansOther(before, checked) ? this.#fillingOf(before, { edited, dropped }) : []
+    if (filling.length === 0) return await this.#deps.saveLinked(checked, { author, start: 0, targets, ...written })
+    const nodes = filling.map(({ node }) => node)
+    if (!mayChangeAll(filling, rights)) links.refuse(nodes, { what, advice: changeAdvice })
+    if (targets.size > 0) {
+      const advice =
+        'change the SQL that they are made of first, and then send the nodes that are to fill something else'
+      links.refuse(nodes, { what, advice })
+    }
+    return await this.#deps.saveChanged(checked, { edited, filling, author, rights }, written)
+  }
+
+  /** The pipe with a node behind the others, which is not checked yet. */
+  withNode(pipe: Pipe, request: NodeRequest): Pipe {
+    const { nodesMax, now } = this.#options
+    if (pipe.nodes.length >= nodesMax) throw errors.NODES_TOO_MANY({ pipe: pipe.name, nodesMax })
+    checkDescription(request.description, this.#options.descriptionLengthMax)
+    const node = newNode(pipe, request, now())
+    return { ...pipe, nodes: [...pipe.nodes, node], endpointId: request.isEndpoint ? node.id : pipe.endpointId }
+  }
+
+  /** The pipe as it is to be, not checked yet, and what its nodes are to fill beside what they fill already, by their positions. */
+  #replaced(before: Pipe, { description, nodes: requests }: Omit<PipeReplacement, 'rights'>) {
+    let made: Pipe = { ...before, description, nodes: [], endpointId: null }
+    for (const request of requests) made = this.withNode(made, request)
+    const targets = new Map<number, NodeTarget>()
+    const nodes = made.nodes.map((node, position) => {
+      const target = requests[position]?.target
+      const known = before.nodes.find(({ name }) => name === node.name)
+      const { view } = known ?? {}
+      const isFilled = view !== undefined && view.targetId === target?.knownId
+      if (target !== undefined && !isFilled) targets.set(position, target)
+      return known === undefined ? node : replacedNode(known, node, isFilled ? view : undefined)
+    })
+    const endpoint = made.nodes.findIndex(({ id }) => id === made.endpointId)
+    const endpointId = nodes[endpoint]?.id ?? keptEndpoint(before, nodes)
+    return { pipe: { ...made, nodes, endpointId }, targets }
+  }
+
+  /** Whether nodes that stay may give something else: their SQL, their order, or what a name of theirs stands for. */
+  #meansOther(before: Pipe, after: Pipe): boolean {
+    const { catalog } = this.#deps
+    const known = new Map(before.nodes.map(({ id, sql }) => [id, sql]))
+    const stayed = after.nodes.filter(({ id }) => known.has(id))
+    const isSame =
+      stayed.length === known.size &&
+      stayed.every(({ id, sql }, index) => {
+        return before.nodes[index]?.id === id && known.get(id) === sql
+      })
+    const added = after.nodes.filter(({ id }) => !known.has(id))
+    const isNameTaken = added.some(({ name }) => (catalog.find(name) ?? catalog.findPipe(name)) !== undefined)
+    return !isSame || isNameTaken
+  }
+
+  /** The nodes whose views may be others then, but for those that go. */
+  #fillingOf(before: Pipe, { edited, dropped }: { edited: readonly PipeNode[]; dropped: readonly PipeNode[] }) {
+    const gone = new Set(dropped.map(({ id }) => id))
+    const own = before.nodes.flatMap((node) =>
+      node.view === undefined ? [] : [{ pipe: before, node, view: node.view }],
+    )
+    const found = [...own, ...edited.flatMap((node) => this.#deps.links.madeOf(node))]
+    return [...new Map(found.map((one) => [one.node.id, one])).values()].filter(({ node }) => !gone.has(node.id))
+  }
+}
+
+/** The node that stays published: one with the name of the endpoint; null for none. */
+function keptEndpoint(before: Pipe, nodes: readonly PipeNode[]): Pipe['endpointId'] {
+  const name = before.nodes.find(({ id }) => id === before.endpointId)?.name
+  return nodes.find((node) => node.name === name)?.id ?? null
+}
