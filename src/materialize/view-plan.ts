@@ -10,6 +10,7 @@ import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { toChangeError } from '../store/caller-errors.ts'
+import { engineDifferences } from './engine-differences.ts'
 import { engineWarnings } from './engine-warnings.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
 import { type NewTarget, newTarget } from './new-target.ts'
@@ -115,12 +116,14 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
   const found = before?.target ?? knownTarget(link, catalog)
   const fit = found === undefined ? null : fitAll(branches, found)
   const isMisfit = fit !== null && fit.faults.length > 0
+  const differences = found === undefined || before !== undefined ? [] : engineDifferences(target.engine, found.engine)
+  const isRemade = isMisfit || (target.isOverridden && differences.length > 0)
   const isTold = found === undefined || before !== undefined || target.mayRead(found.id)
   if (found !== undefined && isMisfit && (!target.isOverridden || before !== undefined)) {
     throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: isTold ? fit.faults : [untoldMisfit] })
   }
-  const existing = isMisfit ? undefined : found
-  const overridden = isMisfit ? found : undefined
+  const existing = isRemade ? undefined : found
+  const overridden = isRemade ? found : undefined
   if (overridden !== undefined) refuseOverride(overridden, catalog)
   const edges = earlier.flatMap((plan) => plan.branches.map((one) => ({ from: one.sourceId, to: plan.target.id })))
   for (const { sourceId } of branches) {
@@ -139,10 +142,14 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     ...(branches.length === 1 ? [] : [splitText(branches.length)]),
     ...branches.flatMap(({ query }) => query.warnings),
     ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
-    ...(existing === undefined || !isTold ? [] : (fit?.warnings ?? [])),
+    ...(existing === undefined || !isTold ? [] : [...differences.map(keptText), ...(fit?.warnings ?? [])]),
   ])
   const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'
   return { link, ...given, existing, target: defined, making, made, warnings: [...warnings] }
+}
+
+function keptText(difference: string): string {
+  return `the Data Source takes the columns, and stays as it is: ${difference}; override_datasource=true makes one without rows anew`
 }
 
 function splitText(count: number): string {

@@ -105,6 +105,31 @@ t.test('an override keeps the id, so scopes of tokens go on, and the description
   t.equal(await service.count('old'), 2)
 })
 
+t.test('another engine than that of a target that takes the columns is told, or made by an override', async (t) => {
+  const pipes = await openPipeService(t)
+  const { service } = pipes
+  const views = new ViewCalls(service)
+  await service.create('sorted', 'n UInt32, user String', { engine: 'MergeTree', engine_sorting_key: '(n, user)' })
+  const sql = 'SELECT n, user FROM events'
+  const asked = { datasource: 'sorted', engine: 'MergeTree' }
+  const same = await views.fill('same', sql, { ...asked, engine_sorting_key: 'n,`user`' })
+  t.same(same.warnings, [])
+  for (const [index, options] of [{ engine_sorting_key: 'user' }, { engine: 'ReplacingMergeTree' }].entries()) {
+    const told = await views.fill(`told_${index}`, sql, { ...asked, ...options })
+    t.match(told.warnings, [{ text: /stays as it is: its engine.* is .*, not .*override_datasource=true/ }])
+  }
+  const other = { ...asked, engine_sorting_key: 'user', override_datasource: 'true' }
+  const used = await views.tryFill('used', sql, other)
+  t.match([used.status, used.text], [409, /same\.same_view/])
+  for (const pipe of ['same', 'told_0', 'told_1']) await service.call('DELETE', `/v0/pipes/${pipe}`)
+  await service.append('sorted', 'csv', '1,a\n')
+  t.match([(await views.tryFill('used', sql, other)).status, await service.count('sorted')], [409, 1])
+  await service.call('POST', '/v0/datasources/sorted/truncate')
+  t.equal((await views.tryFill('used', sql, other)).status, 200)
+  const shown = await service.call('GET', '/v0/datasources/sorted')
+  t.match(shown.json, { engine: { engine: 'MergeTree', engine_full: /ORDER BY user/i } })
+})
+
 t.test('no import beside an override is told to be stored and lost', async (t) => {
   const { service, call } = await openPipeService(t)
   const views = new ViewCalls(service)
