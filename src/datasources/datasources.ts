@@ -322,7 +322,8 @@ class OpenDataSources implements DataSources {
   }
 
   async whileMaking<Result>(request: CreateRequest, change: () => Promise<Result>): Promise<Result> {
-    return await this.#creations.whileMaking(this.#creations.define(request), request, change)
+    const made = this.#creations.define(request)
+    return await this.#told('create', made, () => this.#creations.whileMaking(made, request, change))
   }
 
   async whileRemaking<Result>(request: RemakeRequest, change: () => Promise<Result>): Promise<Result> {

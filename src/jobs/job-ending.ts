@@ -51,7 +51,7 @@ export function failureOf(thrown: unknown): JobEnding {
     event: 'fail',
     errors: told.map(({ message }) => shortened(message)),
     errorQuotes: quotesOf(told),
-    recordedError: told.map(recordedError).join(' '),
+    recordedError: told.map(recordedError).join('; '),
     refusals: refusalsOf(told),
     logFields: errorFields(parted[0]),
     fault: told.some(({ status }) => status >= 500) ? thrown : null,

@@ -5,6 +5,7 @@ import type { Job } from './jobs.types.ts'
 const operations: Readonly<Record<string, string>> = {
   delete_data: 'delete_data',
   populateview: 'populateview',
+  repairview: 'repairview',
   import: 'append',
 }
 

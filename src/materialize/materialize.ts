@@ -30,6 +30,7 @@ import type {
 } from './materialize.types.ts'
 import type { Pinned, PopulatePlan, Populates } from './populate/populate.types.ts'
 import { populatedView } from './populate/populated-view.ts'
+import { tellIncomplete } from './told-views.ts'
 import { planView, type TargetDefinition, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
 
 export interface MaterializeOptions {
@@ -115,6 +116,10 @@ class Views implements Materialize {
       const made = plans.map((plan, index) => this.#inPlaceOf(plan, changes[index]))
       const givenUp = new Set(made.filter(({ old }) => isGivenUpWith(old, catalog.listPipes())))
       const result = await this.#switched(made, () => write(made.map(({ view }) => view)))
+      for (const { plan, view } of made.filter((one) => givenUp.has(one) && one.view.behind !== undefined)) {
+        const changed = { pipe: plan.link.pipe, node: plan.node, view }
+        tellIncomplete(changed, 'it got other SQL', this.#deps)
+      }
       const { pipes, find } = { pipes: catalog.listPipes(), find: (id: string) => catalog.find(id) }
       return { result, reports: made.map((one) => changedReport(one, { pipes, find, isGivenUp: givenUp.has(one) })) }
     })

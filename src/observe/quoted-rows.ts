@@ -1,5 +1,6 @@
 // Which errors quote rows, and their words without: the log is never to have values of rows, nor are the service data sources.
 import { engineErrorName } from '../shared/engine-error-name.ts'
+import { untoldReasons } from '../shared/errors/definition.ts'
 import { ApiError, type ErrorCode } from '../shared/errors/errors.ts'
 
 /** Their words are those of the engine or of JSON's parser, which quote what they read. */
@@ -78,8 +79,12 @@ export function withoutAllQuoted(text: string): string {
  * for the caller alone, who is answered with it.
  */
 export function recordedError(error: ApiError): string {
-  const { code, message, withoutRows } = error
-  if (withoutRows !== undefined) return withoutRows
+  const { code, message, quotes, withoutRows } = error
+  if (quotes !== undefined && withoutRows !== undefined) {
+    // Who reads it here may read everything, and is told no more.
+    const reason = engineErrorName(message) || 'its answer or its job tells why'
+    return withoutRows.replace(untoldReasons[quotes], () => reason)
+  }
   // What ends so are words of the engine, which does not quote all values.
   const name = callersCodes.has(code) ? '' : engineErrorName(message)
   if (name !== '') return `${code} (${name})`

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { untilRows, writingRows } from '../support/api/service-rows.ts'
 import { openTestService } from '../support/api/test-service.ts'
+import { VerifyCalls } from '../support/api/verify-calls.ts'
 
 t.test('what a service does is told', async (t) => {
   const service = await openTestService(t, writingRows)
@@ -65,6 +66,36 @@ t.test('what a service does is told', async (t) => {
     const operation = `SELECT event_type, result, rows FROM tinybird.datasources_ops_log WHERE job_id = '${id}'`
     t.strictSame(await untilRows(service, operation), [['delete_data', 'ok', '2']])
     t.strictSame(await service.rows(`SELECT count() FROM tinybird.jobs_log AS j WHERE j.job_id = '${id}'`), [['1']])
+  })
+
+  t.test('what views make and do is told, and why they fail', async (t) => {
+    const calls = new VerifyCalls(service)
+    await calls.source('sales', 'day Date, v UInt64')
+    await calls.fill('sums', "SELECT day, throwIf(v = 7, 'seven')::UInt64 AS v FROM sales", { datasource: 'in_sums' })
+    await service.events('sales', '{"day":"2026-01-01","v":7}', { wait: 'true' })
+    await service.call('POST', '/v0/pipes/sums/nodes/sums_view/catch_up')
+    await calls.fill('other', "SELECT day, throwIf(v = 7, 'seven')::UInt64 AS v FROM sales", { datasource: 'in_other' })
+    await calls.repair('other')
+    const populate = await service.call('POST', '/v0/pipes/other/nodes/other_view/population')
+    await calls.ended((populate.json as { readonly job: { readonly id: string } }).job.id)
+    const told = `SELECT event_type, datasource_name, result, error FROM tinybird.datasources_ops_log
+      WHERE datasource_name IN ('sales', 'in_sums', 'in_other') AND event_type != 'populateview-queued' ORDER BY ALL`
+    const rows = await untilRows(service, told, (found) => found.some(([type]) => type === 'populateview'))
+    const threw = 'FUNCTION_THROW_IF_VALUE_IS_NON_ZERO'
+    t.match(rows, [
+      ['append-hfi', 'sales', 'error', new RegExp(`^A Materialized View failed; .*: ${threw}$`)],
+      ['append-hfi', 'sales', 'ok', ''],
+      ['create', 'in_other', 'ok', ''],
+      ['create', 'in_sums', 'ok', ''],
+      ['create', 'sales', 'ok', ''],
+      [
+        'populateview',
+        'in_other',
+        'error',
+        new RegExp(`^Materialized View other_view cannot be populated: ${threw}; .*relink links it again$`),
+      ],
+      ['repairview', 'in_other', 'error', `Materialized View other_view cannot be repaired: ${threw}`],
+    ])
   })
 
   t.test('changes of tokens and refusals by limits are told, without values', async (t) => {

@@ -7,11 +7,14 @@ const partitionsMax = 1_000
 const othersNote =
   'Rows that came to the Data Source in other ways than through this Materialized View count as extra or different: nobody can tell them from its own.'
 
+const leftOutNote = "'equal' speaks of the columns that are compared: those in 'columns_not_compared' may differ."
+
 /** What a comparison of a view with its query found. */
 export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): object {
   const judged = partitions.filter(({ reason }) => reason === null)
   const differing = judged.filter(({ isEqual }) => !isEqual)
   const isComparable = reasons.length === 0
+  const notes = [...(differing.length === 0 ? [] : [othersNote]), ...(leftOut.length === 0 ? [] : [leftOutNote])]
   return {
     comparable: isComparable,
     reason: isComparable ? null : reasons.join('; '),
@@ -19,7 +22,7 @@ export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): obj
     partitions_total: partitions.length,
     partitions_differing: differing.length,
     partitions: partitions.slice(0, partitionsMax).map(partitionShape),
-    ...(differing.length === 0 ? {} : { note: othersNote }),
+    ...(notes.length === 0 ? {} : { note: notes.join(' ') }),
     columns_not_compared: leftOut.map(({ name, reason }) => ({ column: name, reason })),
   }
 }

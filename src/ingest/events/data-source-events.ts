@@ -11,10 +11,13 @@ import type { Logger } from '../../observe/logger.ts'
 import { noRecorder, type WorkRecorder } from '../../observe/work-recorder.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../../shared/disk-fault.ts'
+import { engineErrorName } from '../../shared/engine-error-name.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { within } from '../../shared/within.ts'
+import { StoreError } from '../../store/store-error.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 import type { NamedBlock } from '../insert/block.types.ts'
-import { insertFailureKind } from '../insert/insert-failure.ts'
+import { type InsertFailureKind, insertFailureKind } from '../insert/insert-failure.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import { BlockInserter, type BlockInserterDeps } from './block-inserter.ts'
 import type { BlockCounts } from './block-store.ts'
@@ -339,7 +342,7 @@ export class DataSourceEvents implements BehindSource {
     if (attemptCount === 1) {
       const fields = { err: error, dataSource: this.name, waitingRows: this.#waitingRows }
       logger.error(fields, 'Events of a data source cannot be stored: they stay in the log, and are tried again.')
-      this.#workRecorder.operation({ ...this.#appended, error: toldReason(error) })
+      this.#workRecorder.operation({ ...this.#appended, error: recordedReason(kind, error) })
     }
     this.#letGo()
     if (kind === 'view') this.#waiters.fail(message)
@@ -350,4 +353,12 @@ export class DataSourceEvents implements BehindSource {
     this.#inserter.letGo()
     this.#queue.letGo()
   }
+}
+
+/** Why events are not stored, without values of rows; the log has more. */
+function recordedReason(kind: InsertFailureKind, error: unknown): string {
+  if (!(error instanceof StoreError) || diskFaultOf(error) !== null) return toldReason(error)
+  if (kind === 'view') return toldReason(errors.VIEW_FAILED({ reason: error.message, cause: error }))
+  const name = engineErrorName(error.message)
+  return `The database does not take the events${name === '' ? '' : ` (${name})`}; the log has the reason`
 }

@@ -19,6 +19,7 @@ import { retargetTables } from '../../sql/retarget-tables.ts'
 import { qualified } from '../../store/sql/qualified.ts'
 import type { Store } from '../../store/store.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
+import { tellCaughtUp } from '../told-views.ts'
 import type { Backlog, BacklogPlace } from './backlog.ts'
 import type { BehindDeps } from './behind.types.ts'
 
@@ -34,8 +35,6 @@ const openMs = 1_000
 
 export const beingStored = 'a block of an import is being stored'
 const changed = 'what is kept for the view was changed'
-
-export const caughtUp = 'A Materialized View has caught up: it has all blocks again.'
 
 /** Somebody else has a say over the view now. */
 export class StoppedCatchUpError extends Error {
@@ -163,7 +162,7 @@ export class CatchUp {
 
   /** Nothing is stored beside it. False when there is more than it repeats in that time. */
   async #end(timeMs: number): Promise<boolean> {
-    const { catalog, backlog, logger, store } = this.#deps
+    const { catalog, backlog, store } = this.#deps
     const { id, targetId, sourceId, select } = this.#view
     if (!(await this.#repeat(atOnce, this.#after(timeMs)))) return false
     // Of an import that has still to set another view aside.
@@ -185,7 +184,7 @@ export class CatchUp {
     await backlog.letGo(id)
     // An engine that was started before the catalog said so has lost it; one that is started later makes it by itself.
     if (this.#deps.engineStart() !== this.#startedAt) await this.#leave(() => store.views.create(own))
-    logger.info({ view: id }, caughtUp)
+    tellCaughtUp(id, this.#deps)
     return true
   }
 

@@ -2,9 +2,10 @@
 
 import { findView } from '../../catalog/node-views.ts'
 import type { NodeView } from '../../catalog/pipe.types.ts'
+import { tellCaughtUp } from '../told-views.ts'
 import { type Backlog, LostBlocksError } from './backlog.ts'
 import type { BehindDeps } from './behind.types.ts'
-import { CatchUp, caughtUp, StoppedCatchUpError } from './catch-up.ts'
+import { CatchUp, StoppedCatchUpError } from './catch-up.ts'
 import { promote } from './promote.ts'
 import { isWayKept, repeatedReachOf } from './view-reach.ts'
 
@@ -68,7 +69,7 @@ function catchUpOf(view: NodeView, deps: TrialDeps): Trial {
 
 /** A view that reads what others fill catches up with those above it; see `promote`. */
 function promotionOf(view: NodeView, deps: TrialDeps): Trial {
-  const { catalog, logger } = deps
+  const { catalog } = deps
   const parked: string[] = []
   let isStopped = false
   const run = async (): Promise<void> => {
@@ -81,7 +82,7 @@ function promotionOf(view: NodeView, deps: TrialDeps): Trial {
       for (const id of parked) await deps.tryNow(id)
     }
     const isWhole = [view.id, ...parked].every((id) => findView(catalog.listPipes(), id)?.view.behind === undefined)
-    if (isWhole) logger.info({ view: view.id }, caughtUp)
+    if (isWhole) tellCaughtUp(view.id, deps)
   }
   const stop = (): void => {
     isStopped = true

@@ -9,7 +9,7 @@
  */
 
 import { changeView } from '../../catalog/change-view.ts'
-import { branchesOf, findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
+import { branchesOf, findView, materializedNodes } from '../../catalog/node-views.ts'
 import type { MaterializedNode, NodeView } from '../../catalog/pipe.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { engineErrorName } from '../../shared/engine-error-name.ts'
@@ -18,6 +18,7 @@ import { withoutInternals } from '../../store/engine-message.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
 import type { GraphView, TableGraph } from '../../store/tables.types.ts'
 import { behindRemedy } from '../fill-remedy.ts'
+import { tellIncomplete } from '../told-views.ts'
 import { withParked } from '../view-graph.ts'
 import { Backlog, LostBlocksError } from './backlog.ts'
 import type { BehindDeps, BehindView, FailedBlock, ViewsBehindState } from './behind.types.ts'
@@ -194,7 +195,7 @@ export class ViewsBehind {
       return behind.place === null ? { ...view, behind: { ...behind, missCount: behind.missCount + 1 } } : null
     })
     if (!isNoted) await this.lose([found], reason)
-    else if (!isKnown) this.#tellIncomplete(found, reason)
+    else if (!isKnown) tellIncomplete(found, reason, this.#deps)
   }
 
   /** A table got another content by a repair: the views that read it are incomplete until they are made anew of that. */
@@ -205,7 +206,7 @@ export class ViewsBehind {
       const noted = { ...nothingKept, sinceMs: staleAt, errorName: staleName }
       this.#mayHaveSome = true
       await changeView(catalog, found.view.id, (view) => ({ ...view, behind: { ...(view.behind ?? noted), staleAt } }))
-      if (found.view.behind === undefined) this.#tellIncomplete(found, staleReason)
+      if (found.view.behind === undefined) tellIncomplete(found, staleReason, this.#deps)
       else await this.lose([found], staleReason)
     }
   }
@@ -446,15 +447,8 @@ export class ViewsBehind {
       })
       if (!isChanged) continue
       await this.#backlog.letGo(id)
-      this.#tellIncomplete(found, reason)
+      tellIncomplete(found, reason, this.#deps)
     }
-  }
-
-  #tellIncomplete({ pipe, node, view }: MaterializedNode, reason: string): void {
-    const { catalog, logger } = this.#deps
-    const remedy = this.#remedyOf(findView(catalog.listPipes(), view.id) ?? { pipe, node, view })
-    const fields = { view: view.id, node: viewLabel({ pipe, node }), reason, remedy }
-    logger.warn(fields, 'A Materialized View is incomplete: what it lacks is not kept any more.')
   }
 
   async #stop(viewId: string): Promise<void> {

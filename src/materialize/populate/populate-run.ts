@@ -13,7 +13,7 @@ import type { PinnedPart } from '../../store/pins.types.ts'
 import { isOfMemory, isOfView, StoreError } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import { type Failed, fillChunks } from './fill-chunks.ts'
-import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
+import type { PopulateCheckpoint, PopulatedBranch, PopulatedView, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, type ChunkLimits, cutChunks, type WideChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { type ChunkManner, chunksAtOnce, groupsMaxOf, mannerOf } from './populate-manner.ts'
@@ -94,7 +94,8 @@ export class PopulateRun {
       const failure = toFailure(thrown, (reason, cause) => this.#failure(reason, cause))
       throw this.#order.repair === undefined ? await this.#unlinkedBy(failure) : failure
     }
-    this.#deps.logger.info({ view: view.id, jobId: this.#job.id }, 'A Materialized View is populated.')
+    const node = labelOf(view)
+    this.#deps.logger.info({ view: view.id, node, jobId: this.#job.id }, 'A Materialized View is populated.')
   }
 
   async #begin(): Promise<PopulateCheckpoint> {
@@ -108,7 +109,10 @@ export class PopulateRun {
     const stagingUuid = request.truncates ? (graph.tables.get(this.#tables.staging)?.uuid ?? '') : null
     const checkpoint = { ...limits, total, done: 0, stagingUuid, ...pinned }
     await this.#job.saveCheckpoint(checkpoint)
-    this.#deps.logger.info({ view: view.id, rowCount, chunks: total }, 'A Materialized View is about to be populated.')
+    this.#deps.logger.info(
+      { view: view.id, node: labelOf(view), rowCount, chunks: total },
+      'A Materialized View is about to be populated.',
+    )
     return checkpoint
   }
 
@@ -357,15 +361,18 @@ export class PopulateRun {
       logger.error({ err, view: view.id }, 'The view of a populate that failed could not be unlinked.')
       return failure
     }
-    const node = `${view.pipe.name}.${view.nodeName}`
     logger.warn(
-      { view: view.id, node, jobId: this.#job.id },
+      { view: view.id, node: labelOf(view), jobId: this.#job.id },
       'A Materialized View is unlinked, as a populate of it failed.',
     )
     const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
     const unlinked = errors.POPULATE_UNLINKED({ view: view.nodeName, pipe: view.pipe.name, reason })
     return new AggregateError([failure, unlinked])
   }
+}
+
+function labelOf({ pipe, nodeName }: PopulatedView): string {
+  return `${pipe.name}.${nodeName}`
 }
 
 type PinMoment = Pick<PopulateCheckpoint, 'lack' | 'pinnedAt' | 'targetUuid'>
