@@ -42,8 +42,9 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
     if (view === undefined || order === null)
       throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name, isUnlinked: unlinked !== undefined })
     const target = dataSources.find(view.targetId)?.name ?? view.targetId
-    requireAccess(request, 'target:fill', target)
+    // The scope that is told of first allows the second too.
     if (order.truncates) requireAccess(request, 'target:create', target)
+    requireAccess(request, 'target:fill', target)
     const isDry = isDryRun(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     const materialized = { pipe, node, view }

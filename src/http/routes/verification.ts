@@ -39,8 +39,9 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
     const { parameters } = await readPipeInput(request, limits)
     const materialized = materializedNode(request, deps)
     const target = deps.dataSources.find(materialized.view.targetId)?.name ?? materialized.view.targetId
-    requireAccess(request, 'target:fill', target)
+    // The scope that is told of first allows the second too.
     requireAccess(request, 'target:create', target)
+    requireAccess(request, 'target:fill', target)
     requireCompare(request, materialized, deps)
     const order = { isForced: parameters.flag('force'), isDry: isDryRun(parameters) }
     warnOfUnknown(reply, 'Parameter', parameters.names(), ['force', 'dry_run', 'token'])
@@ -82,7 +83,8 @@ function requireCompare(
     const found = dataSources.find(id)
     if (found !== undefined && access.knowsOf(caller, 'datasource', found.name))
       requireAccess(request, 'target:compare', found.name)
-    const hint = 'A comparison is for tokens that read all of what the node reads and fills, without a filter'
+    const hint =
+      'A comparison is for tokens that read all of what the node reads and fills, without a filter: by DATASOURCES:READ of each, or WORKSPACE:READ_ALL'
     throw errors.READ_DENIED({ name, hint })
   }
 }

@@ -4,7 +4,7 @@
 import type { FastifyRequest } from 'fastify'
 import { versionAdvice } from '../../catalog/versioned-name.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
-import { didYouMean } from '../../shared/nearest-name.ts'
+import { didYouMean, nearestName } from '../../shared/nearest-name.ts'
 import type { HttpDeps } from '../http.types.ts'
 import { plannedAt } from './planned-paths.ts'
 
@@ -60,6 +60,26 @@ function kindAdvice(name: string, others: readonly string[], kind: string): stri
 
 const served: ReadonlySet<string> = new Set(['datasources', 'events', 'pipes', 'sql', 'analyze', 'variables'])
 
+const nodeActions = [
+  ...['analysis', 'catch_up', 'endpoint', 'explain', 'materialization'],
+  ...['population', 'relink', 'repair', 'verify'],
+]
+/** What people call them that is no slip of the pen. */
+const otherWords: ReadonlyMap<string, string> = new Map([
+  ['populate', 'population'],
+  ['backfill', 'population'],
+  ['catchup', 'catch_up'],
+  ['catch-up', 'catch_up'],
+  ['materialize', 'materialization'],
+  ['materialized', 'materialization'],
+  ['publish', 'endpoint'],
+  ['analyze', 'analysis'],
+  ['analyse', 'analysis'],
+  ['link', 'relink'],
+  ['check', 'verify'],
+  ['verification', 'verify'],
+])
+
 function pathAdvice(path: string): string | undefined {
   const [, version = '', collection = '', ...rest] = path.split('/')
   if (/^v\d+$/.test(version) && version !== 'v0' && served.has(collection))
@@ -69,6 +89,11 @@ function pathAdvice(path: string): string | undefined {
   const near = version === 'v0' ? didYouMean(collection, served) : didYouMean(version, served)
   if (near !== undefined) return near.replace(/'(\w+)'/, "'/v0/$1'")
   if (served.has(version)) return `The API begins with /v0: /v0/${version}`
+  const [, nodes, node, action] = rest
+  if (version === 'v0' && collection === 'pipes' && nodes === 'nodes' && action !== undefined) {
+    const meant = otherWords.get(action.toLowerCase()) ?? nearestName(action, nodeActions)
+    return meant === undefined ? undefined : `Did you mean '/v0/pipes/${rest[0]}/nodes/${node}/${meant}'?`
+  }
   if (version === 'v0' && collection === 'pipes' && rest.at(-1) === 'data') {
     return "The data of a Pipe are at its name with a format: '/v0/pipes/<name>.json'"
   }
