@@ -27,12 +27,19 @@ interface Written {
 
 interface Deps {
   readonly catalog: Pick<Catalog, 'checkPipeName' | 'find' | 'findPipe'>
-  readonly links: Pick<ViewLinks, 'madeOf' | 'refuse'>
+  readonly links: Pick<ViewLinks, 'analyse' | 'madeOf' | 'refuse'>
   readonly get: (nameOrId: string) => Pipe
   readonly checked: (pipe: Pipe, by: { readonly author: ReadScope; readonly start: number }) => Promise<Pipe>
   readonly save: (pipe: Pipe, before: Pipe | undefined, options: { readonly guard: () => void }) => Promise<Pipe>
   readonly saveLinked: (pipe: Pipe, linked: LinkedNodes & Partial<Written>) => Promise<LinkedPipe>
   readonly saveChanged: (pipe: Pipe, views: ChangedViews, written: Written) => Promise<LinkedPipe>
+}
+
+interface Replaced extends Pick<PipeReplacement, 'rights'> {
+  readonly before: Pipe
+  /** What its nodes are to fill beside what they fill already, by their positions. */
+  readonly targets: ReadonlyMap<number, NodeTarget>
+  readonly author: ReadScope
 }
 
 export class WholePipes {
@@ -83,10 +90,31 @@ export class WholePipes {
 
   /** Gives a pipe that is there these nodes in the place of its own. A node that has the name of one that was there is that one. */
   async replace(before: Pipe, { rights, ...request }: PipeReplacement, author: ReadScope): Promise<LinkedPipe> {
-    const { links } = this.#deps
+    if (request.nodes.length === 0) throw errors.NODES_MISSING()
     checkDescription(request.description, this.#options.descriptionLengthMax)
-    const { pipe, targets } = this.#replaced(before, request)
+    const { pipe, targets, kept } = this.#replaced(before, request)
     const checked = await this.#deps.checked(pipe, { author, start: 0 })
+    const warnings = await this.#warningsOf(checked, kept, author)
+    const { pipe: saved, reports } = await this.#saveReplaced(checked, { before, targets, rights, author })
+    const told = new Set(reports.flatMap((report) => report.warnings))
+    const untold = warnings.filter((warning) => !told.has(warning))
+    const view = saved.nodes.find((node) => node.view !== undefined)?.view
+    if (view === undefined || untold.length === 0) return { pipe: saved, reports }
+    return { pipe: saved, reports: [...reports, { view, isCreated: false, warnings: untold }] }
+  }
+
+  /** What is to be said of nodes that go on to fill what they fill, in the way in which they are sent. */
+  async #warningsOf(pipe: Pipe, kept: ReadonlyMap<number, NodeTarget>, author: ReadScope): Promise<readonly string[]> {
+    const warnings: string[] = []
+    for (const [position, target] of kept) {
+      const analysis = await this.#deps.links.analyse({ pipe, position, target, author })
+      warnings.push(...analysis.warnings)
+    }
+    return warnings
+  }
+
+  async #saveReplaced(checked: Pipe, { before, targets, rights, author }: Replaced): Promise<LinkedPipe> {
+    const { links } = this.#deps
     const after = new Map(checked.nodes.map((node) => [node.id, node]))
     const dropped = before.nodes.filter(({ id, view }) => view !== undefined && after.get(id)?.view === undefined)
     const what = `Pipe '${before.name}'`
@@ -100,11 +128,7 @@ export class WholePipes {
     if (filling.length === 0) return await this.#deps.saveLinked(checked, { author, start: 0, targets, ...written })
     const nodes = filling.map(({ node }) => node)
     if (!mayChangeAll(filling, rights)) links.refuse(nodes, { what, advice: changeAdvice })
-    if (targets.size > 0) {
-      const advice =
-        'change the SQL that they are made of first, and then send the nodes that are to fill something else'
-      links.refuse(nodes, { what, advice })
-    }
+    if (targets.size > 0) links.refuse(nodes, { what, advice: oneAfterTheOther })
     return await this.#deps.saveChanged(checked, { edited, filling, author, rights }, written)
   }
 
@@ -117,22 +141,23 @@ export class WholePipes {
     return { ...pipe, nodes: [...pipe.nodes, node], endpointId: request.isEndpoint ? node.id : pipe.endpointId }
   }
 
-  /** The pipe as it is to be, not checked yet, and what its nodes are to fill beside what they fill already, by their positions. */
+  /** The pipe as it is to be, not checked yet, and what its nodes are to fill, by their positions: beside what they fill already, and that. */
   #replaced(before: Pipe, { description, nodes: requests }: Omit<PipeReplacement, 'rights'>) {
     let made: Pipe = { ...before, description, nodes: [], endpointId: null }
     for (const request of requests) made = this.withNode(made, request)
     const targets = new Map<number, NodeTarget>()
+    const kept = new Map<number, NodeTarget>()
     const nodes = made.nodes.map((node, position) => {
       const target = requests[position]?.target
       const known = before.nodes.find(({ name }) => name === node.name)
       const { view } = known ?? {}
       const isFilled = view !== undefined && view.targetId === target?.knownId
-      if (target !== undefined && !isFilled) targets.set(position, target)
+      if (target !== undefined) (isFilled ? kept : targets).set(position, target)
       return known === undefined ? node : replacedNode(known, node, isFilled ? view : undefined)
     })
     const endpoint = made.nodes.findIndex(({ id }) => id === made.endpointId)
     const endpointId = nodes[endpoint]?.id ?? keptEndpoint(before, nodes)
-    return { pipe: { ...made, nodes, endpointId }, targets }
+    return { pipe: { ...made, nodes, endpointId }, targets, kept }
   }
 
   /** Whether nodes that stay may give something else: their SQL, their order, or what a name of theirs stands for. */
@@ -160,6 +185,9 @@ export class WholePipes {
     return [...new Map(found.map((one) => [one.node.id, one])).values()].filter(({ node }) => !gone.has(node.id))
   }
 }
+
+const oneAfterTheOther =
+  'change the SQL that they are made of first, and then send the nodes that are to fill something else'
 
 /** The node that stays published: one with the name of the endpoint; null for none. */
 function keptEndpoint(before: Pipe, nodes: readonly PipeNode[]): Pipe['endpointId'] {

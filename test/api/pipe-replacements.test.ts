@@ -96,6 +96,11 @@ t.test('a node that fills what it filled goes on to, by its new SQL from the nex
   })
   await send(3)
   t.same(await numbersIn('kept_rows'), ['1', '2', '103'])
+  const asked = { ...same[0], override_datasource: 'true', engine: 'ReplacingMergeTree' } as Node
+  t.match(await push('kept', [asked]), { status: 409, text: /kept_rows.*kept\.v use it/ })
+  const told = await push('kept', [other[0] as Node, { ...other[1], engine_sorting_key: '-n' } as Node])
+  t.match(told.json, { warnings: [{ text: /engine_sorting_key is 'n', not '-n'/ }] })
+  t.equal((await push('kept', [])).status, 400)
   const moved = [{ name: 'base', sql: 'SELECT n + 200 AS m FROM events' }, other[1] as Node]
   t.equal((await push('kept', moved)).status, 200)
   await send(4)
@@ -172,6 +177,12 @@ t.test('whoever may not change the pipe or its views does not', async (t) => {
   const author = await token('author', 'PIPES:CREATE:owned', reads, 'DATASOURCES:APPEND:owned_rows')
   const other = [{ ...node, sql: 'SELECT n + 1 AS n FROM events' }]
   const refused = await push('owned', other, 'force=true', author)
-  t.equal(refused.status, 409)
-  t.match(errorOf(refused), /owned\.v.*must be allowed/)
+  t.equal(refused.status, 403)
+  t.match(errorOf(refused), /may not write to the Data Source/)
+  await push('shared', [{ name: 'a', sql: 'SELECT n FROM events' }])
+  await views.fill('uses', 'SELECT n FROM shared WHERE n > 100', { datasource: 'shared_rows' })
+  const sharer = await token('sharer', 'PIPES:CREATE:shared', reads)
+  const changed = await push('shared', [{ name: 'a', sql: 'SELECT n FROM events WHERE n < 9' }], 'force=true', sharer)
+  t.equal(changed.status, 409)
+  t.match(errorOf(changed), /is part of Materialized Views; .*must be allowed/)
 })
