@@ -26,7 +26,9 @@ t.test('drops, edits and renames', async (t) => {
       t.match(errorOf(refused), /joined\.joined_view/, name)
       t.equal((await call('DELETE', `/v0/datasources/${name}?dry_run=true&force=true`)).status, 200)
     }
-    t.equal((await call('DELETE', '/v0/datasources/looked_up?force=true')).status, 204)
+    const dropped = await call('DELETE', '/v0/datasources/looked_up?force=true')
+    t.equal(dropped.status, 204)
+    t.match(dropped.headers.get('x-warning'), /went with it: joined\.joined_view; Pipes that still read it: joined/)
     t.match((await call('GET', '/v0/pipes/joined')).json, {
       type: 'default',
       nodes: [{}, { name: 'joined_view', materialized: null, node_type: 'default' }],

@@ -4,7 +4,8 @@ import t from 'tap'
 import { openPipeService } from '../support/api/pipe-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
 
-const { service, call } = await openPipeService(t)
+const pipes = await openPipeService(t)
+const { service, call } = pipes
 const views = new ViewCalls(service)
 await service.create(
   'states',
@@ -78,4 +79,18 @@ t.test('columns that are added to what a view reads or fills leave it what it is
   const ambiguous = await alter('visits', { schema: 'user String, hits UInt64, label Date' })
   t.equal(ambiguous.status, 400, ambiguous.text)
   t.match(ambiguous.text, /Materialized View joined\.joined_view would/)
+})
+
+t.test('a parameter that says nothing of a node and its target is told, with the one that was meant', async (t) => {
+  await service.create('typed', 'n UInt32')
+  await pipes.create('typo', 'SELECT n FROM typed', 'SELECT n FROM n0')
+  for (const [path, typo, meant] of [
+    ['nodes?type=materialized&name=m&datasource=typed_1', 'popluate=true', 'populate'],
+    ['nodes/n0/materialization?datasource=typed_2', 'overide_datasource=true', 'override_datasource'],
+  ] as const) {
+    const body = path.startsWith('nodes?') ? { body: 'SELECT n FROM typed' } : {}
+    const answer = await service.call('POST', `/v0/pipes/typo/${path}&engine=MergeTree&${typo}`, body)
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('x-warning'), `Parameter '${typo.split('=')[0]}' is not known; did you mean '${meant}'?`)
+  }
 })

@@ -8,7 +8,7 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
 import { seenOf } from '../json/seen-fields.ts'
-import { warnOfUnknown } from '../json/warnings.ts'
+import { warn, warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { isDryRun } from '../request/dry-run.ts'
 import { readVersion } from '../request/import-order.ts'
@@ -40,7 +40,10 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
         const parameters = await readParameters(request)
         const isForced = parameters.flag('force')
         if (isDryRun(parameters)) return await showDrop(request, reply, { deps, isForced })
+        const { views, pipes } = await usersOf(request, deps)
         await dataSources.drop(nameOf(request), { isForced })
+        if (views.length > 0) warn(reply, [`Materialized Views that went with it: ${views.join(', ')}`])
+        if (pipes.length > 0) warn(reply, [`Pipes that still read it: ${pipes.join(', ')}`])
         return reply.code(204).send()
       },
     },
@@ -125,18 +128,26 @@ interface DropContext {
 async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, isForced }: DropContext) {
   const { dataSources } = deps
   const { id, name } = dataSources.getForDrop(nameOf(request))
-  const views = await dataSources.dependents(id)
-  const { permissions } = callerOf(request)
-  const users = [...views, ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id))]
+  const users = [
+    ...(await dataSources.dependents(id)),
+    ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id)),
+  ]
   if (users.length > 0 && !isForced) throw errors.DATASOURCE_USED({ name, users, advice: 'use force=true to drop it' })
-  const seen = [
-    ...(permissions.readScope.seesAll ? views : []),
-    ...userNames(
+  const { views, pipes } = await usersOf(request, deps)
+  return sendJson(reply, 200, { id, name, dependencies: [...views, ...pipes] })
+}
+
+/** Who uses a data source, as far as the caller may know of them. */
+async function usersOf(request: FastifyRequest, { dataSources }: Deps) {
+  const { id } = dataSources.getForDrop(nameOf(request))
+  const { permissions } = callerOf(request)
+  return {
+    views: permissions.readScope.seesAll ? await dataSources.dependents(id) : [],
+    pipes: userNames(
       seenOf(permissions, 'pipe', dataSources.usedBy(id)),
       seenOf(permissions, 'pipe', dataSources.possiblyUsedBy(id)),
     ),
-  ]
-  return sendJson(reply, 200, { id, name, dependencies: seen })
+  }
 }
 
 function readRevision(parameters: Parameters): Revision {

@@ -16,6 +16,7 @@ import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
 import { addRelink } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
+import { warnOfTargetParameters } from './target-parameters.ts'
 import { addVerification } from './verification.ts'
 
 type Deps = Pick<
@@ -31,6 +32,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
   const { pipes } = deps
   const link = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { parameters } = await readPipeInput(request, limits)
+    warnOfTargetParameters(reply, parameters)
     const target = judgedTarget(request, readTarget(parameters), deps)
     const { pipe, node } = namesIn(request)
     const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })

@@ -17,6 +17,7 @@ import { readChoice } from './pipes.ts'
 import { pinnedJob } from './population.ts'
 import { sharedToken } from './shared-token.ts'
 import { targetOperations } from './target-operations.ts'
+import { warnOfTargetParameters } from './target-parameters.ts'
 import { viewRightsOf } from './view-rights.ts'
 
 type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
@@ -128,7 +129,9 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
     changed: Awaited<ReturnType<typeof pipes.appendNode>>,
   ) => sendJson(reply, 200, changedShape(changed, pipeContext(request, deps)))
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const order = readNodeOrder(await readInput(request))
+    const input = await readInput(request)
+    const order = readNodeOrder(input)
+    warnOfTargetParameters(reply, input.parameters)
     const target = order.target === undefined ? undefined : judgedTarget(request, order.target, deps)
     const node = { ...order, target }
     const changed = await pipes.appendNode(pipeOf(request), node, readScopeOf(request))

@@ -19,14 +19,12 @@ import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
 import { targetOperations } from './target-operations.ts'
+import { populateParameters } from './target-parameters.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'query'>
 
 const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
-const knownParameters = [
-  ...['populate', 'populate_subset', 'populate_condition', 'unlink_on_populate_error', 'truncate', 'dry_run'],
-  ...['token', 'from', 'cli_version'],
-]
+const knownParameters = [...populateParameters, 'dry_run', 'token', 'from', 'cli_version']
 
 /** `POST /v0/pipes/<pipe>/nodes/<node>/population`: fills what a view gives of the rows that are there, as a job. */
 export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimits): void {

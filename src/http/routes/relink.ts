@@ -15,6 +15,7 @@ import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { pinnedJob } from './population.ts'
 import { targetOperations } from './target-operations.ts'
+import { warnOfTargetParameters } from './target-parameters.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
@@ -25,6 +26,7 @@ export function addRelink(app: FastifyInstance, deps: Deps, limits: FormLimits):
   const { dataSources, pipes } = deps
   const relink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { parameters } = await readPipeInput(request, limits)
+    warnOfTargetParameters(reply, parameters)
     const populate = readPopulate(parameters, parameters.flag('populate'))
     // The route has these parameters, and Fastify gives texts.
     const names = request.params as { readonly pipe: string; readonly node: string }
