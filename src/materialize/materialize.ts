@@ -382,7 +382,9 @@ function withJobs(
 function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
   const node = pipe.nodes[position]
   if (!(thrown instanceof ApiError) || thrown.status !== 400 || node === undefined) return thrown
-  return errors.VIEW_INVALID({ node: viewLabel({ pipe, node }), reason: thrown.message, cause: thrown })
+  // One that speaks of the node says so once.
+  const reason = thrown.message.replace(/^Node '[^']*' cannot be materialized: /, '')
+  return errors.VIEW_INVALID({ node: viewLabel({ pipe, node }), reason, cause: thrown })
 }
 
 function changedReport(

@@ -150,9 +150,11 @@ export class WholePipes {
     const nodes = made.nodes.map((node, position) => {
       const target = requests[position]?.target
       const known = before.nodes.find(({ name }) => name === node.name)
-      const { view } = known ?? {}
+      const { view, unlinked } = known ?? {}
       const isFilled = view !== undefined && view.targetId === target?.knownId
-      if (target !== undefined) (isFilled ? kept : targets).set(position, target)
+      const isLinkedAgain = unlinked !== undefined && unlinked.view.targetId === target?.knownId
+      const { populatedAt } = isLinkedAgain ? unlinked.view : {}
+      if (target !== undefined) (isFilled ? kept : targets).set(position, { ...target, populatedAt })
       return known === undefined ? node : replacedNode(known, node, isFilled ? view : undefined)
     })
     const endpoint = made.nodes.findIndex(({ id }) => id === made.endpointId)

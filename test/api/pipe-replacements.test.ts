@@ -142,6 +142,21 @@ t.test('populate=true fills what is new with its view, and what was there as a p
   }
 })
 
+t.test('a view that a populate has unlinked is linked again, and the answer says what it missed', async (t) => {
+  const nodes = (sql: string) => [{ name: 'v', sql, ...into('relinked_rows') }]
+  const failing = await push(
+    'late',
+    nodes("SELECT n + throwIf(n > 0, 'no') AS n FROM events"),
+    'force=true&populate=true',
+  )
+  await endedJob(service, (failing.json as { readonly job: { readonly id: string } }).job.id)
+  await send(70)
+  const again = await push('late', nodes('SELECT n + 0 AS n FROM events WHERE n > 69'))
+  t.match(again.json, { type: 'materialized', warnings: [{ text: /came while the Materialized View was unlinked/ }] })
+  await send(71)
+  t.same(await numbersIn('relinked_rows'), ['71'])
+})
+
 t.test('what others are made of is not taken from them', async (t) => {
   await push('lent', [
     { name: 'a', sql: 'SELECT n FROM events' },

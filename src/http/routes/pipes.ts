@@ -16,6 +16,7 @@ import { inBody, onWorkspace } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { jobFields, pinnedJobs, populateStanding } from './population.ts'
+import { missedText } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
 import { viewRightsOf } from './view-rights.ts'
 
@@ -50,7 +51,7 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
     const standing = await populateStanding(request, standingOf(pipe, { orders, reports }), deps)
     const jobs = [...pinnedJobs(reports, deps), ...standing.jobs]
     const warnings = [...reports.flatMap((report) => report.warnings), ...standing.warnings]
-    if (before?.id === pipe.id && before.endpointId !== null && pipe.endpointId === null) warnings.push(unpublished)
+    if (before?.id === pipe.id) warnings.push(...replacedWarnings(before, { pipe, orders: orders ?? [] }))
     const shape = { ...pipeShape(pipe, pipeContext(request, deps)), ...jobFields(request, jobs) }
     return sendJson(reply, 200, warnings.length === 0 ? shape : { ...shape, warnings: warnings.map(warningShape) })
   }
@@ -66,6 +67,19 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
       mayTakeTokenFromBody: true,
     },
   )
+}
+
+/** What was otherwise before a pipe got other nodes, and is easily overlooked. */
+function replacedWarnings(
+  before: Pipe,
+  { pipe, orders }: { readonly pipe: Pipe; readonly orders: readonly NodeOrder[] },
+) {
+  const linkedAgain = before.nodes.flatMap(({ id, unlinked }) => {
+    const position = pipe.nodes.findIndex((node) => node.id === id && node.view !== undefined)
+    if (unlinked === undefined || position < 0) return []
+    return [missedText(unlinked, orders[position]?.target?.populate ?? null)]
+  })
+  return before.endpointId !== null && pipe.endpointId === null ? [...linkedAgain, unpublished] : linkedAgain
 }
 
 const unpublished = 'no node has the name of the one that was published, so the Pipe is no endpoint any more'

@@ -60,7 +60,7 @@ function withMissed(
   return { ...changed, report: { ...report, warnings: [missedText(unlinked, populate), ...report.warnings] } }
 }
 
-function missedText({ unlinkedAt }: UnlinkedView, populate: PopulateOrder | null): string {
+export function missedText({ unlinkedAt }: UnlinkedView, populate: PopulateOrder | null): string {
   const rows = `rows that came while the Materialized View was unlinked, since ${timeText(unlinkedAt)}`
   const isWhole = populate !== null && populate.subset === null && populate.condition === null
   if (isWhole && populate.truncates) return `${rows}, come to its Data Source with the populate that begins now`
