@@ -328,20 +328,22 @@ class OpenDataSources implements DataSources {
 
   async whileRemaking<Result>(request: RemakeRequest, change: () => Promise<Result>): Promise<Result> {
     const { id, schema, refusal } = request
-    return await this.#changes.run(id, async () => {
-      const dataSource = this.#getStill(id, request.name)
-      const { name, description, version } = dataSource
-      const changed = { ...this.#creations.define({ ...request, name, description }), version: version + 1 }
-      await this.#creations.try(changed, schema)
-      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
-      const condition = async (): Promise<void> => {
-        const { landing, quarantine } = await this.statisticsOf(id)
-        const rowCount = landing.rowCount + quarantine.rowCount
-        if (rowCount > 0 || this.#catalog.replayOf(id) !== null) throw refusal(rowCount)
-      }
-      const barrier = { dataSource, isFinal: false, isClosed: true, condition }
-      return await this.#ingest.withBarrier(barrier, () => this.#remakes.make(changed, change))
-    })
+    const remake = () =>
+      this.#changes.run(id, async () => {
+        const dataSource = this.#getStill(id, request.name)
+        const { name, description, version } = dataSource
+        const changed = { ...this.#creations.define({ ...request, name, description }), version: version + 1 }
+        await this.#creations.try(changed, schema)
+        if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+        const condition = async (): Promise<void> => {
+          const { landing, quarantine } = await this.statisticsOf(id)
+          const rowCount = landing.rowCount + quarantine.rowCount
+          if (rowCount > 0 || this.#catalog.replayOf(id) !== null) throw refusal(rowCount)
+        }
+        const barrier = { dataSource, isFinal: false, isClosed: true, condition }
+        return await this.#ingest.withBarrier(barrier, () => this.#remakes.make(changed, change))
+      })
+    return await this.#told('create', request, remake)
   }
 
   /** Nobody finds it any more. @param views those that keep it, beside nodes; null where nothing does. */

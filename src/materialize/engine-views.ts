@@ -112,8 +112,9 @@ export class EngineViews {
 
   async #restore(old: readonly NodeView[]): Promise<void> {
     for (const { id, targetId, select } of old.flatMap(branchesOf)) {
-      // It may have been parked since the change began, and is not to stand then.
-      if (findView(this.#deps.catalog.listPipes(), id)?.view.behind?.isParked === true) continue
+      // It may have been parked since the change began, or another change has put one in its place: it is not to stand then.
+      const found = findView(this.#deps.catalog.listPipes(), id)
+      if (found === undefined || found.view.behind?.isParked === true) continue
       try {
         await this.#deps.views.create({ name: id, target: targetId, query: select })
       } catch (err) {

@@ -136,7 +136,7 @@ export interface ReconciledEngine {
 /** A node as one query; see `query/flatten-node.ts`. */
 export interface FlatQuery {
   readonly sql: CheckedQuery
-  readonly settings: Readonly<Record<string, string | number>>
+  readonly writtenSettings: readonly string[]
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly nodeIds: readonly NodeId[]
 }

@@ -116,8 +116,8 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
   const found = before?.target ?? knownTarget(link, catalog)
   const fit = found === undefined ? null : fitAll(branches, found)
   const isMisfit = fit !== null && fit.faults.length > 0
-  const differences = found === undefined || before !== undefined ? [] : engineDifferences(target.engine, found.engine)
-  const isRemade = isMisfit || (target.isOverridden && differences.length > 0)
+  const differences = found === undefined ? [] : engineDifferences(target.engine, found.engine)
+  const isRemade = isMisfit || (target.isOverridden && differences.length > 0 && before === undefined)
   const isTold = found === undefined || before !== undefined || target.mayRead(found.id)
   if (found !== undefined && isMisfit && (!target.isOverridden || before !== undefined)) {
     throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: isTold ? fit.faults : [untoldMisfit] })
@@ -141,7 +141,7 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     ...(isEngineTold ? branches.flatMap(({ query }) => engineWarnings(columns, query, defined.engine)) : []),
     ...(branches.length === 1 ? [] : [splitText(branches.length)]),
     ...branches.flatMap(({ query }) => query.warnings),
-    ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
+    ...(flat.writtenSettings.length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
     ...(existing === undefined || !isTold ? [] : [...differences.map(keptText), ...(fit?.warnings ?? [])]),
   ])
   const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'

@@ -22,8 +22,8 @@ import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './w
 
 export interface FlatNode {
   readonly sql: CheckedQuery
-  /** Settings of the query, which are no part of its text. */
-  readonly settings: Readonly<Record<string, string | number>>
+  /** The names in the SETTINGS of the query, which are no part of its text. */
+  readonly writtenSettings: readonly string[]
   readonly columns: readonly ResultColumn[]
   /** The nodes whose SQL stands in it, its own first. */
   readonly nodeIds: readonly NodeId[]
@@ -63,7 +63,7 @@ export function createFlattening(options: FlatteningOptions, deps: Deps): Flatte
     try {
       checkAgreement(plan.reading, await store.queryTree(plan.sql, signal))
       const columns = await describedColumns(plan, { store, signal })
-      return { sql: plan.sql, settings: plan.settings, columns, nodeIds }
+      return { sql: plan.sql, writtenSettings: plan.writtenSettings, columns, nodeIds }
     } catch (thrown) {
       throw toQueryError(inNames(thrown, workspace), { ...options, sql: plan.sql })
     }

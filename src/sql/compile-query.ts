@@ -39,6 +39,8 @@ export interface CompiledQuery {
   readonly tables: readonly string[]
   /** Settings of the whole query, all of them harmless or ours; they are no part of `sql`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /** The names of those that stand in its SETTINGS. */
+  readonly writtenSettings: readonly string[]
   /** What people call the tables in messages of the engine: by `database.table`, the name of the data source. */
   readonly tableNames: ReadonlyMap<string, string>
   /** Whether a filter hides rows of anything that it reads. */
@@ -93,6 +95,7 @@ export function compileQuery(sql: string, { scope, outputOf = () => undefined }:
   const isFiltered = hidden.filtered.size > 0
   const tableColumns = [...sources.values()].flatMap((source) => (source.kind === 'table' ? [source.columns] : []))
   if (isFiltered) checkFiltered(reading.functions, hidden.filteredPaths.size > 0)
+  const written = settingsOf(parsed.settings)
   return {
     // It is parsed, and all that it reads is resolved.
     sql: spliced.text as CheckedQuery,
@@ -101,10 +104,11 @@ export function compileQuery(sql: string, { scope, outputOf = () => undefined }:
     ownColumns: () => tableColumns.flat(),
     tables: [...tables.keys()],
     settings: {
-      ...settingsOf(parsed.settings),
+      ...written,
       ...functionSettings(reading.functions),
       ...(isFiltered ? filteredSettings : {}),
     },
+    writtenSettings: Object.keys(written),
     tableNames,
     isFiltered,
     filters: [...hidden.filtered.values()],

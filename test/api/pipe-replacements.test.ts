@@ -142,6 +142,13 @@ t.test('populate=true fills what is new with its view, and what was there as a p
   }
 })
 
+t.test('a populate that cannot begin leaves the pipe as it was', async (t) => {
+  const node = { name: 'v', sql: 'SELECT n FROM events WHERE n < 5', ...into('filled_rows') }
+  const refused = await push('filled', [node], 'force=true&populate=true&populate_condition=nope>0')
+  t.equal(refused.status, 400)
+  t.match(await pipes.show('filled'), { nodes: [{ sql: 'SELECT n FROM events WHERE n = 1' }] })
+})
+
 t.test('a view that a populate has unlinked is linked again, and the answer says what it missed', async (t) => {
   const nodes = (sql: string) => [{ name: 'v', sql, ...into('relinked_rows') }]
   const failing = await push(

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
-import { openTestService } from '../support/api/test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
 import { byTier } from '../support/tier.ts'
 
@@ -128,6 +128,28 @@ t.test('other SQL of a node, and of what views are made of', async (t) => {
       t.equal((await put('shared/nodes/answer', sql, all)).status, 200)
     },
   )
+})
+
+t.test('of two changes of a view at once one is left, wherever they begin', async (t) => {
+  const pipes = await openPipeService(t)
+  const views = new ViewCalls(pipes.service)
+  for (const [index, ends] of [true, false].entries()) {
+    const name = (what: string): string => `${what}_${index}`
+    await pipes.create(name('base'), 'SELECT n, 0 AS base FROM events')
+    await views.fill(name('top'), `SELECT n, base, 0 AS own FROM ${name('base')}`, { datasource: name('top_rows') })
+    const put = (path: string, body: string): Promise<Answer> => pipes.call('PUT', `/v0/pipes/${path}`, { body })
+    const node = `${name('top')}/nodes/${name('top')}_view`
+    const answers = await Promise.all([
+      put(`${name('base')}/nodes/n0`, 'SELECT n, 1 AS base FROM events'),
+      ends
+        ? pipes.call('DELETE', `/v0/pipes/${node}/materialization`)
+        : put(node, `SELECT n, base, 1 AS own FROM ${name('base')}`),
+      put(`${name('base')}/nodes/n0`, 'SELECT n, 2 AS base FROM events'),
+    ])
+    t.ok(answers.every(({ status }) => [200, 409].includes(status)))
+    await views.send('events', [{ day: '2026-01-01', user: 'a', n: 1 }])
+    t.equal(await pipes.service.count(name('top_rows')), ends ? 0 : 1)
+  }
 })
 
 t.test('a block is seen by the old view or by the new one, wholly', { timeout: 600_000 }, async (t) => {

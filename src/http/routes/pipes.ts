@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { branchesOf } from '../../catalog/node-views.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
 import type { LinkedPipe } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -15,7 +16,7 @@ import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
-import { jobFields, pinnedJobs, populateStanding } from './population.ts'
+import { checkPopulates, jobFields, pinnedJobs, populateStanding } from './population.ts'
 import { missedText } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
 import { viewRightsOf } from './view-rights.ts'
@@ -79,7 +80,16 @@ function replacedWarnings(
     if (unlinked === undefined || position < 0) return []
     return [missedText(unlinked, orders[position]?.target?.populate ?? null)]
   })
-  return before.endpointId !== null && pipe.endpointId === null ? [...linkedAgain, unpublished] : linkedAgain
+  const filling = new Set(pipe.nodes.flatMap(({ id, view }) => (view === undefined ? [] : [`${id} ${view.targetId}`])))
+  const givenUp = before.nodes.flatMap(({ id, name, view }) => {
+    const isGone = view !== undefined && !filling.has(`${id} ${view.targetId}`)
+    const isKept = view !== undefined && branchesOf(view).some(({ behind }) => (behind?.place ?? null) !== null)
+    return isGone && isKept
+      ? [`what was kept for node '${name}' while its Materialized View was parked is given up`]
+      : []
+  })
+  const isUnpublished = before.endpointId !== null && pipe.endpointId === null
+  return [...linkedAgain, ...givenUp, ...(isUnpublished ? [unpublished] : [])]
 }
 
 const unpublished = 'no node has the name of the one that was published, so the Pipe is no endpoint any more'
@@ -108,6 +118,8 @@ async function made(request: FastifyRequest, { input, orders }: Made, deps: Deps
   requireAccess(request, 'pipe:create', name)
   const isForced = parameters.flag('force')
   if (isForced) requireAccess(request, 'pipe:change', name)
+  const before = deps.pipes.find(name)
+  if (isForced && before?.name === name) await checkPopulates(request, keptOf(before, { orders, deps }), deps)
   const nodes = orders.map((node) => {
     return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
   })
@@ -115,6 +127,17 @@ async function made(request: FastifyRequest, { input, orders }: Made, deps: Deps
   const author = readScopeOf(request)
   if (!isForced) return await deps.pipes.create(pipe, author)
   return await deps.pipes.replace({ ...pipe, rights: viewRightsOf(request) }, author)
+}
+
+/** The nodes that fill already what they are to fill, and are to be populated. */
+function keptOf(before: Pipe, { orders, deps }: { readonly orders: readonly NodeOrder[]; readonly deps: Deps }) {
+  return orders.flatMap(({ name, target }) => {
+    const node = before.nodes.find((one) => one.name === name)
+    const order = target?.populate ?? null
+    if (order === null || node?.view === undefined) return []
+    const isSame = deps.dataSources.find(target?.name ?? '')?.id === node.view.targetId
+    return isSame ? [{ pipe: before, node, view: node.view, order }] : []
+  })
 }
 
 interface Answered {

@@ -60,6 +60,8 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
   addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
 }
 
+type StandingNode = MaterializedNode & { readonly order: PopulateOrder }
+
 interface Asked {
   readonly order: PopulateOrder
   readonly deps: Pick<Deps, 'populates' | 'query'>
@@ -74,10 +76,19 @@ async function planned(request: FastifyRequest, materialized: MaterializedNode, 
   return { plan, told: mayReadAll(request, materialized.view.targetId) ? plan.warnings : [] }
 }
 
+/** Refuses populates that could not begin, before all else of a request is done. @throws what `Populates.plan` does, READ_DENIED (403) */
+export async function checkPopulates(
+  request: FastifyRequest,
+  nodes: readonly StandingNode[],
+  deps: Asked['deps'],
+): Promise<void> {
+  for (const { order, ...materialized } of nodes) await planned(request, materialized, { order, deps })
+}
+
 /** Begins what was asked for of nodes that were filling already: the jobs, and clauses about what could not begin and what to mind. */
 export async function populateStanding(
   request: FastifyRequest,
-  nodes: readonly (MaterializedNode & { readonly order: PopulateOrder })[],
+  nodes: readonly StandingNode[],
   deps: Asked['deps'],
 ): Promise<{ readonly jobs: readonly Job[]; readonly warnings: readonly string[] }> {
   const jobs: Job[] = []
