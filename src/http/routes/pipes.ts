@@ -118,14 +118,14 @@ async function made(request: FastifyRequest, { input, orders }: Made, deps: Deps
   requireAccess(request, 'pipe:create', name)
   const isForced = parameters.flag('force')
   if (isForced) requireAccess(request, 'pipe:change', name)
-  const before = deps.pipes.find(name)
-  if (isForced && before?.name === name) await checkPopulates(request, keptOf(before, { orders, deps }), deps)
   const nodes = orders.map((node) => {
     return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
   })
   const pipe = { name, description: parameters.get('description') ?? '', nodes }
   const author = readScopeOf(request)
   if (!isForced) return await deps.pipes.create(pipe, author)
+  const before = deps.pipes.find(name)
+  if (before?.name === name) await checkPopulates(request, keptOf(before, { orders, deps }), deps)
   return await deps.pipes.replace({ ...pipe, rights: viewRightsOf(request) }, author)
 }
 
