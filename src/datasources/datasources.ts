@@ -262,12 +262,11 @@ class OpenDataSources implements DataSources {
         }
         if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
         await this.#refuseBrokenViews(current, changed)
-        const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
-        if (request.isDry) return { operations, dependencies }
+        if (request.isDry) return { operations }
         // What was chosen for a replay fits the schema that it was chosen under.
         await this.#replay.finish(current)
         await this.#alterations.make(current, alteration)
-        return { operations, dependencies }
+        return { operations }
       })
     return request.isDry ? await alter() : await this.#told('alter', { id, name: oldName }, alter)
   }

@@ -205,8 +205,6 @@ export interface AlterRequest {
 export interface AlterOutcome {
   /** In ClickHouse's words: `` ADD COLUMN `age` UInt16 ``. */
   readonly operations: readonly string[]
-  /** Names of views and pipes that use the data source: an alter is not checked against them. */
-  readonly dependencies: readonly string[]
 }
 
 export interface EventsSample {

@@ -247,3 +247,39 @@ t.test('whoever makes a view must have the rights to its pipe, to what it reads 
   t.equal((await call('GET', '/v0/pipes/one/nodes/n0/analysis?datasource=target', { token: reader })).status, 403)
   t.ok(viewNodeIn(await call('POST', '/v0/pipes/one/nodes/n0/materialization?datasource=target')).materialized)
 })
+
+t.test('what a caller may not know of is neither named to him nor told by another refusal', async (t) => {
+  const pipes = await openPipeService(t)
+  const { service, call } = pipes
+  const views = new ViewCalls(service)
+  await service.create('hidden_rows', 'n UInt32')
+  await pipes.create('hidden_pipe', 'SELECT n FROM events')
+  await views.fill('hidden_view', 'SELECT n FROM events', { datasource: 'hidden_rows' })
+  const tokenWith = async (...scopes: readonly string[]): Promise<string> => {
+    const query = new URLSearchParams({ name: scopes.join() })
+    for (const scope of scopes) query.append('scope', scope)
+    // The shape of an answer is what its tests check.
+    return ((await call('POST', `/v0/tokens?${query}`)).json as { readonly token: string }).token
+  }
+  const altering = await tokenWith('DATASOURCES:CREATE:events')
+  const alter = { token: altering, body: 'description=x' }
+  t.same((await call('POST', '/v0/datasources/events/alter?dry=true', alter)).json, {
+    operations: ['MODIFY DESCRIPTION'],
+    dependencies: [],
+  })
+  const body = 'description=x'
+  const all = (await call('POST', '/v0/datasources/events/alter?dry=true', { body })).json as {
+    readonly dependencies: readonly string[]
+  }
+  t.same(all.dependencies.toSorted(), ['hidden_pipe', 'hidden_view', 'hidden_view.hidden_view_view'])
+  const author = await tokenWith('PIPES:CREATE:mine')
+  const refusals: string[] = []
+  for (const datasource of ['hidden_rows', 'nothing_there']) {
+    const nodes = [{ name: 'v', sql: 'SELECT 1 AS n', type: 'materialized', datasource }]
+    const request = { token: author, body: JSON.stringify({ name: 'mine', nodes }) }
+    const { status, text } = await call('POST', '/v0/pipes', request)
+    t.equal(status, 403)
+    refusals.push(text.replaceAll(datasource, 'x'))
+  }
+  t.equal(refusals[0], refusals[1])
+})

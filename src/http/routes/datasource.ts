@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../../catalog/data-source.types.ts'
 import { userNames } from '../../catalog/user-names.ts'
 import type { AlterRequest, Revision } from '../../datasources/datasources.types.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
@@ -40,7 +40,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
         const parameters = await readParameters(request)
         const isForced = parameters.flag('force')
         if (isDryRun(parameters)) return await showDrop(request, reply, { deps, isForced })
-        const { views, pipes } = await usersOf(request, deps)
+        const { views, pipes } = await usersOf(request, dataSources.getForDrop(nameOf(request)).id, deps)
         await dataSources.drop(nameOf(request), { isForced })
         if (views.length > 0) warn(reply, [`Materialized Views that went with it: ${views.join(', ')}`])
         if (pipes.length > 0) warn(reply, [`Pipes that still read it: ${pipes.join(', ')}`])
@@ -58,7 +58,11 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
   )
   const alter = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const order = readAlterRequest(await readParameters(request), nameOf(request))
-    return sendJson(reply, 200, await dataSources.alter(nameOf(request), order))
+    const { id } = dataSources.get(nameOf(request))
+    const { views } = await usersOf(request, id, deps)
+    const pipes = seenOf(callerOf(request).permissions, 'pipe', dataSources.usedBy(id))
+    const { operations } = await dataSources.alter(nameOf(request), order)
+    return sendJson(reply, 200, { operations, dependencies: [...views, ...pipes.map(({ name }) => name)] })
   }
   addPath(
     app,
@@ -133,13 +137,12 @@ async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, is
     ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id)),
   ]
   if (users.length > 0 && !isForced) throw errors.DATASOURCE_USED({ name, users, advice: 'use force=true to drop it' })
-  const { views, pipes } = await usersOf(request, deps)
+  const { views, pipes } = await usersOf(request, id, deps)
   return sendJson(reply, 200, { id, name, dependencies: [...views, ...pipes] })
 }
 
 /** Who uses a data source, as far as the caller may know of them. */
-async function usersOf(request: FastifyRequest, { dataSources }: Deps) {
-  const { id } = dataSources.getForDrop(nameOf(request))
+async function usersOf(request: FastifyRequest, id: DataSourceId, { dataSources }: Deps) {
   const { permissions } = callerOf(request)
   return {
     views: permissions.readScope.seesAll ? await dataSources.dependents(id) : [],

@@ -17,6 +17,7 @@ export function judgedTarget(
   { dataSources }: Pick<HttpDeps, 'dataSources'>,
 ): NodeTarget {
   const found = dataSources.find(name)
+  if (found !== undefined) requireKnown(request, name)
   if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
   if (found !== undefined) requireAccess(request, 'target:fill', name)
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
@@ -25,6 +26,14 @@ export function judgedTarget(
   const asked = populate === null ? null : { ...populate, maker: makerOf(request) }
   const rights = { mayWriteTo: may('target:fill'), mayRead: may('target:compare') }
   return { name, knownId: found?.id ?? null, engine, isOverridden, populate: asked, ...rights }
+}
+
+/** Whoever may not know of a data source is refused as if there were none: else the refusal tells. @throws SCOPE_MISSING (403) */
+function requireKnown(request: FastifyRequest, name: string): void {
+  const { access } = request.server
+  const caller = callerOf(request)
+  if (access.refusalOf(caller, 'target:fill', name) === null || access.knowsOf(caller, 'datasource', name)) return
+  requireAccess(request, 'target:create', name)
 }
 
 /** Who asks for a populate, as its job knows him. */

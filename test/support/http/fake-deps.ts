@@ -290,7 +290,7 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     async alter(nameOrId, request) {
       get(nameOrId)
       alters().push(request)
-      return { operations: ['ADD COLUMN `x` Int32'], dependencies: ['daily'] }
+      return { operations: ['ADD COLUMN `x` Int32'] }
     },
     async truncate(nameOrId) {
       get(nameOrId.replace(/_quarantine$/, ''))
