@@ -11,7 +11,7 @@ import type { NameScope } from '../sql/source.types.ts'
 import { isTemplate } from '../template/compile-template.ts'
 import { namedInNode } from './branch-reads.ts'
 import { fixedForRead } from './fixed-parameters.ts'
-import { nodeScope, type Reading, sourceOf } from './name-scope.ts'
+import { answeringNode, nodeScope, type Reading, sourceOf } from './name-scope.ts'
 import type { NamedTable } from './named-tables.ts'
 import { type ResolvedName, resolveForNode } from './resolve-name.ts'
 import type { ReadNode, ReadPipe } from './workspace.types.ts'
@@ -33,7 +33,7 @@ export function authorScope(reading: Reading, pipe: ReadPipe, position: number):
         const scope = authorScope(reading, named.pipe, named.pipe.nodes.indexOf(named.node))
         return typeof source === 'object' && source.kind === 'query' ? { ...source, scope } : source
       }
-      return mayPassOn(readScope, named) ? sourceOf(reading, named, fixedForRead) : 'denied'
+      return mayPassOn(reading, named) ? sourceOf(reading, named, fixedForRead) : 'denied'
     },
   }
 }
@@ -58,9 +58,44 @@ function isUnrestricted({ seesAll, isFiltered, mayUseSecrets }: ReadScope): bool
 }
 
 /** What is read of it by others is what the author reads. */
-function mayPassOn({ mayRead, filterOf, outputFilterOf, fixedParametersOf }: ReadScope, { kind, id }: ResolvedName) {
-  if (!mayRead(id)) return false
-  return kind === 'pipe' ? outputFilterOf(id) === null && fixedParametersOf(id) === null : filterOf(id) === null
+function mayPassOn(reading: Reading, named: ResolvedName): boolean {
+  const { mayRead, filterOf } = reading.readScope
+  if (!mayRead(named.id)) return false
+  return named.kind === 'pipe' ? !isCut(reading, named.pipe, new Set()) : filterOf(named.id) === null
+}
+
+/**
+ * Whether filters or fixed values of the author's token hold for what a pipe gives him: its own, or those of what it reads in any branch, at
+ * any depth. Others would have more of it by a node that reads the pipe.
+ */
+function isCut(reading: Reading, pipe: ReadPipe, seen: Set<ReadNode>): boolean {
+  const { outputFilterOf, fixedParametersOf, isFiltered } = reading.readScope
+  if (outputFilterOf(pipe.id) !== null || fixedParametersOf(pipe.id) !== null) return true
+  const node = answeringNode(pipe)
+  return isFiltered && node !== undefined && isNodeCut(reading, { pipe, node }, seen)
+}
+
+function isNodeCut(
+  reading: Reading,
+  { pipe, node }: { readonly pipe: ReadPipe; readonly node: ReadNode },
+  seen: Set<ReadNode>,
+): boolean {
+  if (seen.has(node)) return false
+  seen.add(node)
+  const { tables, possible, isOpen } = namedInNode(node)
+  if (isOpen && isTemplate(node.sql)) return true
+  const end = pipe.nodes.indexOf(node)
+  return [...tables, ...possible].some(({ name }) => {
+    const named = resolveForNode(reading.workspace, pipe, { parts: name.split('.'), end })
+    return named !== undefined && isReadCut(reading, named, seen)
+  })
+}
+
+function isReadCut(reading: Reading, named: ResolvedName, seen: Set<ReadNode>): boolean {
+  if (named.kind === 'node') return isNodeCut(reading, named, seen)
+  if (named.kind === 'pipe') return isCut(reading, named.pipe, seen)
+  // Whoever has a filter reads none of the service's own.
+  return named.kind === 'service' || reading.readScope.filterOf(named.id) !== null
 }
 
 const secretUse = /\btb_(?:secret|var)\b(?:\s*\(\s*(['"])(\w+)\1)?/
@@ -105,7 +140,7 @@ class BranchJudge {
       // What is no table there may be a column, or a name that the query gives.
       const isMissing = isTable && isTemplate(this.#pipe.nodes[position]?.sql ?? '') && !systemTables.has(name)
       if (isMissing && !readScope.seesAll) throw errors.READ_DENIED({ name })
-    } else if (!mayPassOn(readScope, named)) throw errors.READ_DENIED({ name })
+    } else if (!mayPassOn(this.#reading, named)) throw errors.READ_DENIED({ name })
   }
 }
 

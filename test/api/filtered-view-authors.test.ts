@@ -1,5 +1,5 @@
-// Whoever sees filtered rows alone makes no view that stores the others, however deep it reads them: rows that come through a view
-// have no reader whose filter would hold.
+// Whoever sees filtered rows alone makes no view that stores the others, and no node that gives them to others, however deep it reads them:
+// their readers have no filter that would hold.
 
 import t from 'tap'
 import type { Answer } from '../support/api/test-service.ts'
@@ -8,8 +8,9 @@ import { openTestService } from '../support/api/test-service.ts'
 const service = await openTestService(t)
 const json = { 'content-type': 'application/json' }
 
-async function made(path: string, body?: object): Promise<Answer> {
-  const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: json }
+async function made(path: string, body?: object | string): Promise<Answer> {
+  const sent =
+    typeof body === 'string' ? { body } : body === undefined ? {} : { body: JSON.stringify(body), headers: json }
   const answer = await service.call('POST', path, sent)
   if (answer.status !== 200) throw new Error(answer.text)
   return answer
@@ -64,17 +65,30 @@ for (const [whose, scopes] of Object.entries(filters)) {
       t.equal((await service.call('POST', '/v0/pipes', { ...asked, body: plain })).status, 200)
       const added = `/v0/pipes/${name}/nodes?${new URLSearchParams({ name: 'v', type: 'materialized', datasource: 'loot' })}`
       t.equal((await service.call('POST', added, { token, body: sql })).status, 403, `${way}, as a node`)
-      const stored = await service.call('POST', `/v0/pipes/${name}/nodes?name=w`, { token, body: sql })
-      t.ok([200, 403].includes(stored.status), `${way}, as a node without a view: ${stored.text}`)
-      if (stored.status !== 200) continue
+      const stored = await service.call('POST', `/v0/pipes/${name}/nodes?name=w&type=endpoint`, { token, body: sql })
+      t.equal(stored.status, 403, `${way}, as an endpoint: ${stored.text}`)
+      const branch = `% {% if defined(other) %} ${sql} {% else %} SELECT toString(k) AS v FROM trigger {% end %}`
+      const hidden = await service.call('POST', `/v0/pipes/${name}/nodes?name=x`, { token, body: branch })
+      t.equal(hidden.status, 403, `${way}, in a branch: ${hidden.text}`)
+      await made(`/v0/pipes/${name}/nodes?name=y`, sql)
       for (const path of ['materialization', 'analysis']) {
-        const at = `/v0/pipes/${name}/nodes/w/${path}?datasource=loot`
+        const at = `/v0/pipes/${name}/nodes/y/${path}?datasource=loot`
         t.equal((await service.call('POST', at, { token })).status, 403, `${way}, ${path}`)
       }
     }
     t.match((await service.call('GET', '/v0/graph')).json, { edges: [] }, 'nothing was made')
   })
 }
+
+t.test('a pipe below whose branch has the rows that a filter hides is not passed on either', async (t) => {
+  const branched = "% {% if defined(all) %} SELECT secret AS v FROM rows {% else %} SELECT 'none' AS v {% end %}"
+  await made('/v0/pipes', { name: 'branched', nodes: [{ name: 'branched_0', sql: branched }] })
+  const token = await tokenOf('below', [...common, "DATASOURCES:READ:rows:who = 'a'", 'PIPES:READ:branched'])
+  const body = JSON.stringify({ name: 'over_branched', nodes: [{ name: 'o', sql: 'SELECT v FROM branched' }] })
+  t.equal((await service.call('POST', '/v0/pipes', { token, headers: json, body })).status, 403)
+  const whole = await tokenOf('whole', [...common, 'PIPES:READ:branched'])
+  t.equal((await service.call('POST', '/v0/pipes', { token: whole, headers: json, body })).status, 200)
+})
 
 t.test('what has no filter is stored by the same tokens', async (t) => {
   const token = await tokenOf('free', [...common, ...filters['of the data source'], 'DATASOURCES:READ:names'])
