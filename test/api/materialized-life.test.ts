@@ -282,4 +282,9 @@ t.test('what a caller may not know of is neither named to him nor told by anothe
     refusals.push(text.replaceAll(datasource, 'x'))
   }
   t.equal(refusals[0], refusals[1])
+  await pipes.create('mine', 'SELECT 1 AS x')
+  t.equal((await call('PUT', '/v0/pipes/mine?name=dropped_before', { token: author })).status, 403)
+  t.equal((await call('PUT', '/v0/pipes/mine?name=mine&description=x', { token: author })).status, 200)
+  t.equal((await call('PUT', '/v0/datasources/events?name=dropped_before', { token: altering })).status, 403)
+  t.equal((await call('PUT', '/v0/datasources/events?description=x', { token: altering })).status, 200)
 })

@@ -14,7 +14,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addRowDelete } from './row-delete.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
@@ -33,7 +33,11 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
     {
       GET: async (request, reply) => await show(request, reply, deps),
       PUT: async (request, reply) => {
-        const revised = await dataSources.revise(nameOf(request), readRevision(await readParameters(request)))
+        const revision = readRevision(await readParameters(request))
+        const { name } = revision
+        const isOther = name !== undefined && name !== dataSources.find(nameOf(request))?.name
+        if (isOther) requireAccess(request, 'datasource:create', name)
+        const revised = await dataSources.revise(nameOf(request), revision)
         return await sendSingle(request, reply, { deps, dataSource: revised })
       },
       DELETE: async (request, reply) => {
@@ -50,7 +54,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
     {
       needs: {
         GET: onPath('datasource:describe', 'name', { suffix: datafileSuffix }),
-        PUT: onPath('datasource:change', 'name'),
+        PUT: onPath('datasource:change', 'name', { also: ['datasource:create'] }),
         DELETE: onPath('datasource:drop', 'name'),
       },
       mayTakeTokenFromBody: true,

@@ -9,7 +9,7 @@ import { changedShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
@@ -54,7 +54,10 @@ function addOwnPath({ app, deps, pipes, readInput }: RouteContext): void {
       PUT: async (request, reply) => {
         const { parameters } = await readInput(request)
         const isForced = parameters.flag('force')
-        const revision = { name: readNewName(parameters), description: parameters.get('description'), isForced }
+        const name = readNewName(parameters)
+        if (name !== undefined && name !== pipes.find(pipeOf(request))?.name)
+          requireAccess(request, 'pipe:create', name)
+        const revision = { name, description: parameters.get('description'), isForced }
         return sendPipe(request, reply, { deps, pipe: await pipes.revise(pipeOf(request), revision) })
       },
       DELETE: async (request, reply) => {
@@ -66,7 +69,7 @@ function addOwnPath({ app, deps, pipes, readInput }: RouteContext): void {
     {
       needs: {
         GET: onPath('pipe:describe', 'pipe', { suffix: datafileSuffix }),
-        PUT: change,
+        PUT: onPath('pipe:change', 'pipe', { also: ['pipe:create'] }),
         DELETE: onPath('pipe:drop', 'pipe'),
       },
       mayTakeTokenFromBody: true,
