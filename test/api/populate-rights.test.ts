@@ -104,3 +104,15 @@ t.test('with the right to read all of it', async (t) => {
     t.equal((await endedJob(service, jobIdOf(answer))).status, 'done')
   }
 })
+
+t.test('with truncate a node needs the right to make its target anew, as rows go', async (t) => {
+  const body = new URLSearchParams({ name: 'appends' })
+  const scopes = ['PIPES:CREATE:truncating', 'DATASOURCES:READ:beside', 'DATASOURCES:APPEND:beside']
+  for (const scope of [...scopes, 'DATASOURCES:APPEND:copies', 'DATASOURCES:READ:copies']) body.append('scope', scope)
+  // As above.
+  const { token } = (await call('POST', '/v0/tokens', { body: body.toString() })).json as { readonly token: string }
+  const sql = "SELECT id, '' AS secret FROM beside"
+  const node = { name: 'v', sql, type: 'materialized', datasource: 'copies', populate: 'true', truncate: 'true' }
+  const made = await call('POST', '/v0/pipes', { token, body: JSON.stringify({ name: 'truncating', nodes: [node] }) })
+  t.match([made.status, errorOf(made)], [403, /DATASOURCES:CREATE:copies/])
+})

@@ -18,7 +18,9 @@ export function judgedTarget(
 ): NodeTarget {
   const found = dataSources.find(name)
   if (found !== undefined) requireKnown(request, name)
-  if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
+  // With truncate what it has goes.
+  const isRemade = isOverridden || populate?.truncates === true
+  if (found === undefined || isRemade) requireAccess(request, 'target:create', name)
   if (found !== undefined) requireAccess(request, 'target:fill', name)
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
   const may = (operation: Operation) => (id: string) =>

@@ -76,7 +76,7 @@ async function sendAnalysis(request: FastifyRequest, reply: FastifyReply, { deps
   const order = readTarget(parameters.without(/^populate/))
   const target = judgedTarget(request, order, deps)
   // The answer has its definition.
-  if (target.knownId !== null) requireAccess(request, 'target:compare', target.knownId)
+  if (target.knownId !== null) requireAccess(request, 'target:compare', target.name)
   const analysed = await deps.pipes.analyse(pipeName, nodeName, { target, author: readScopeOf(request) })
   const { targetName } = pipeContext(request, deps)
   const datafile = formatPipe(analysed.pipe, targetName)
