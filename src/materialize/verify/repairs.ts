@@ -71,7 +71,7 @@ export class RepairService implements Repairs {
 }
 
 const staleReaders =
-  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows: each is incomplete behind it, until it is filled anew: remedy in views_behind says how'
+  'Materialized Views read the Data Source that is repaired, and keep what they made of its old rows. Each is incomplete behind it until it is filled anew; remedy in views_behind says how'
 
 /** @throws REPAIR_REFUSED (409) */
 function refuseReaders(node: MaterializedNode, graph: TableGraph): void {
