@@ -42,9 +42,9 @@ export interface FillingNode {
 }
 
 export interface ChangedViews {
-  /** The nodes of the pipe whose SQL changes. */
+  /** The nodes of the pipe that give something else then. */
   readonly edited: readonly PipeNode[]
-  /** Those whose views are made of them, see `madeOf`, and others of the pipe that may give something else then. */
+  /** Those whose views are made of them, see `madeOf`. */
   readonly filling: readonly FillingNode[]
   readonly author: ReadScope
   readonly rights: Pick<ViewRights, 'mayRead' | 'mayWriteTo'>

@@ -123,8 +123,8 @@ export class WholePipes {
       links.refuse(gone, { what, advice: 'remove their materializations first' }, before.nodes)
     }
     const written = { before, guard, dropped }
-    const edited = before.nodes.filter(({ id, sql }) => after.has(id) && after.get(id)?.sql !== sql)
-    const filling = this.#meansOther(before, checked) ? this.#fillingOf(before, { edited, dropped }) : []
+    const edited = this.#touched(before, checked)
+    const filling = this.#fillingOf(edited, dropped)
     if (filling.length === 0) return await this.#deps.saveLinked(checked, { author, start: 0, targets, ...written })
     const nodes = filling.map(({ node }) => node)
     if (!mayChangeAll(filling, rights)) links.refuse(nodes, { what, advice: changeAdvice })
@@ -162,29 +162,25 @@ export class WholePipes {
     return { pipe: { ...made, nodes, endpointId }, targets, kept }
   }
 
-  /** Whether nodes that stay may give something else: their SQL, their order, or what a name of theirs stands for. */
-  #meansOther(before: Pipe, after: Pipe): boolean {
+  /** The nodes that stay and may give something else: by other SQL, or by what the names in it stand for then. */
+  #touched(before: Pipe, after: Pipe): readonly PipeNode[] {
     const { catalog } = this.#deps
-    const known = new Map(before.nodes.map(({ id, sql }) => [id, sql]))
-    const stayed = after.nodes.filter(({ id }) => known.has(id))
-    const isSame =
-      stayed.length === known.size &&
-      stayed.every(({ id, sql }, index) => {
-        return before.nodes[index]?.id === id && known.get(id) === sql
-      })
-    const added = after.nodes.filter(({ id }) => !known.has(id))
-    const isNameTaken = added.some(({ name }) => (catalog.find(name) ?? catalog.findPipe(name)) !== undefined)
-    return !isSame || isNameTaken
+    const sqls = new Map(after.nodes.map(({ id, sql }) => [id, sql]))
+    const known = new Set(before.nodes.map(({ id }) => id))
+    const stayed = before.nodes.filter(({ id }) => sqls.has(id))
+    const order = after.nodes.flatMap(({ id }) => (known.has(id) ? [id] : []))
+    const isSameOrder = order.length === known.size && stayed.every(({ id }, index) => order[index] === id)
+    const hasTakenName = after.nodes.some(({ id, name }) => {
+      return !known.has(id) && (catalog.find(name) ?? catalog.findPipe(name)) !== undefined
+    })
+    return isSameOrder && !hasTakenName ? stayed.filter(({ id, sql }) => sqls.get(id) !== sql) : stayed
   }
 
-  /** The nodes whose views may be others then, but for those that go. */
-  #fillingOf(before: Pipe, { edited, dropped }: { edited: readonly PipeNode[]; dropped: readonly PipeNode[] }) {
+  /** The nodes whose views are made of these, but for those that go. */
+  #fillingOf(nodes: readonly PipeNode[], dropped: readonly PipeNode[]): ChangedViews['filling'] {
     const gone = new Set(dropped.map(({ id }) => id))
-    const own = before.nodes.flatMap((node) =>
-      node.view === undefined ? [] : [{ pipe: before, node, view: node.view }],
-    )
-    const found = [...own, ...edited.flatMap((node) => this.#deps.links.madeOf(node))]
-    return [...new Map(found.map((one) => [one.node.id, one])).values()].filter(({ node }) => !gone.has(node.id))
+    const found = nodes.flatMap((node) => this.#deps.links.madeOf(node)).filter(({ node }) => !gone.has(node.id))
+    return [...new Map(found.map((one) => [one.node.id, one])).values()]
   }
 }
 

@@ -190,6 +190,19 @@ t.test('what others are made of is not taken from them', async (t) => {
   t.match(await pipes.show('lent'), { type: 'default', nodes: [{ sql: /1000/ }, {}] })
 })
 
+t.test('a node that comes in front and takes a name changes what is made of the nodes behind it', async (t) => {
+  await service.create('shadowed', 'n UInt32')
+  await push('over', [{ name: 'o', sql: 'SELECT n FROM shadowed' }])
+  await views.fill('of_over', 'SELECT n FROM over', { datasource: 'over_rows' })
+  const nodes = [
+    { name: 'shadowed', sql: 'SELECT toUInt32(n + 5000) AS n FROM events' },
+    { name: 'o', sql: 'SELECT n FROM shadowed' },
+  ]
+  t.equal((await push('over', nodes)).status, 200)
+  await send(8)
+  t.same(await numbersIn('over_rows'), ['5008'])
+})
+
 t.test('whoever may not change the pipe or its views does not', async (t) => {
   const node = { name: 'v', sql: 'SELECT n FROM events', ...into('owned_rows') }
   await push('owned', [node])

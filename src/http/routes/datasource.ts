@@ -44,7 +44,9 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
         const parameters = await readParameters(request)
         const isForced = parameters.flag('force')
         if (isDryRun(parameters)) return await showDrop(request, reply, { deps, isForced })
-        const { views, pipes } = await usersOf(request, dataSources.getForDrop(nameOf(request)).id, deps)
+        // Without force there are none.
+        const users = isForced ? usersOf(request, dataSources.getForDrop(nameOf(request)).id, deps) : noUsers
+        const { views, pipes } = await users
         await dataSources.drop(nameOf(request), { isForced })
         if (views.length > 0) warn(reply, [`Materialized Views that went with it: ${views.join(', ')}`])
         if (pipes.length > 0) warn(reply, [`Pipes that still read it: ${pipes.join(', ')}`])
@@ -144,6 +146,8 @@ async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, is
   const { views, pipes } = await usersOf(request, id, deps)
   return sendJson(reply, 200, { id, name, dependencies: [...views, ...pipes] })
 }
+
+const noUsers = { views: [], pipes: [] } as const
 
 /** Who uses a data source, as far as the caller may know of them. */
 async function usersOf(request: FastifyRequest, id: DataSourceId, { dataSources }: Deps) {
