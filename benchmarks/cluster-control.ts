@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { readOptions, withBench } from './support/bench.ts'
-import { type Asked, type Callers, startClosed, startPaced } from './support/endpoint-callers.ts'
+import type { Asked, EndpointCallers } from './support/endpoint-callers.ts'
 import { type ServiceProcess, startService } from './support/processes.ts'
+import { type Remote, startRemote } from './support/remote-functions.ts'
 import { report } from './support/report.ts'
 import { createServiceClient, type ServiceClient } from './support/service-client.ts'
 import { percentilesOf } from './support/statistics.ts'
@@ -12,7 +14,7 @@ import { percentilesOf } from './support/statistics.ts'
  * A healthy endpoint is asked so many times a second. Beside it clients ask another one whose query, from some moment on, computes
  * until it is stopped (408). That is done with cluster control off, and with its default options: when the endpoint is cut to one
  * request at a time the healthy one is measured, then the other endpoint is made to work again, and what it takes until nobody is
- * refused any more. Clients wait as `Retry-After` says; in a last part they do not.
+ * refused any more. Clients wait as `Retry-After` says; in a last part they do not. The callers of each endpoint are a process of their own.
  */
 const options = readOptions({
   rows: 1_000_000,
@@ -29,6 +31,7 @@ interface Phase {
   readonly slow: readonly Asked[]
 }
 
+/** Its phases lie between the others, so that what the machine itself does is in both. */
 const aloneName = 'alone'
 const none = { p50: Number.NaN, p99: Number.NaN }
 const off = { MILLRACE_CLUSTER_MEMORY_PERCENT_MAX: '0', MILLRACE_CLUSTER_LOAD_PER_CORE_MAX: '0' }
@@ -43,11 +46,12 @@ const { phases, sentences } = await withBench(async ({ directory, opened }) => {
   const controlled = await measureControlled(service)
   return { phases: [...uncontrolled, ...controlled.phases], sentences: controlled.sentences }
 })
-const aloneP99 = percentilesOf(tookMsOf(phases.find(({ name }) => name === aloneName)?.healthy ?? [])).p99
+const alone = phases.filter(({ name }) => name.startsWith(aloneName)).flatMap(({ healthy }) => healthy)
+const aloneP99 = percentilesOf(tookMsOf(alone)).p99
 report(
   {
     header: ['', 'healthy p50 ms', 'p99', 'ratio of p99', 'answers', 'slow 200', '408', '429', 'cut to'],
-    rows: phases.map(({ name, healthy, slow }) => {
+    rows: [{ name: 'alone, all of it', healthy: alone, slow: [] }, ...phases].map(({ name, healthy, slow }) => {
       // A phase may be over before anything is asked.
       const { p50, p99 } = healthy.length === 0 ? none : percentilesOf(tookMsOf(healthy))
       const counts = [200, 408, 429].map((status) => String(countOf(slow, status)))
@@ -80,36 +84,36 @@ async function publish(client: ServiceClient, name: string, sql: string): Promis
 }
 
 async function measureUncontrolled(service: ServiceProcess): Promise<readonly Phase[]> {
-  const healthy = startHealthy(service)
+  const healthy = await startHealthy(service)
   const alone = await takePhase(aloneName, { healthy, ms: options.seconds * 1_000 })
-  const slow = startSlow(service, { obeysRetryAfter: true })
-  slow.breakDown()
+  const slow = await startSlow(service, { obeysRetryAfter: true })
+  await slow.breakDown()
   const beside = await takePhase('beside one that fails, cluster control off', {
     healthy,
     slow,
     ms: options.seconds * 1_000,
   })
-  await Promise.all([healthy.stop(), slow.stop()])
+  await Promise.all([healthy, slow.callers].map(stopCallers))
   return [alone, beside]
 }
 
 async function measureControlled(service: ServiceProcess) {
-  const healthy = startHealthy(service)
-  const alone = await takePhase('alone, once more', { healthy, ms: options.seconds * 1_000 })
-  const slow = startSlow(service, { obeysRetryAfter: true })
+  const healthy = await startHealthy(service)
+  const alone = await takePhase(`${aloneName}, once more`, { healthy, ms: options.seconds * 1_000 })
+  const slow = await startSlow(service, { obeysRetryAfter: true })
   const works = await takePhase('beside it while it works', { healthy, slow, ms: 10_000 })
   const breaking = await takeBreakdown(service, { healthy, slow })
   const cut = await takePhase('cut', { healthy, slow, ms: 2 * options.seconds * 1_000 })
-  await slow.stop()
-  const between = await takePhase('alone, a third time', { healthy, ms: options.seconds * 1_000 })
-  const impatient = startSlow(service, { obeysRetryAfter: false })
+  await stopCallers(slow.callers)
+  const between = await takePhase(`${aloneName}, a third time`, { healthy, ms: options.seconds * 1_000 })
+  const impatient = await startSlow(service, { obeysRetryAfter: false })
   const again = await takeBreakdown(service, { healthy, slow: impatient })
   const stormed = await takePhase('cut, clients do not wait', { healthy, slow: impatient, ms: options.seconds * 1_000 })
-  impatient.repair()
-  const repairedAtMs = performance.now()
+  await impatient.repair()
+  const repairedAtMs = Date.now()
   const recovers = await takePhase('while it recovers', { healthy, slow: impatient, ms: 3 * options.windowMs })
   const lastRefusedMs = Math.max(0, ...refusalsIn(recovers).map(({ atMs }) => atMs - repairedAtMs))
-  await Promise.all([healthy.stop(), impatient.stop()])
+  await Promise.all([healthy, impatient.callers].map(stopCallers))
   return {
     phases: [alone, works, ...breaking.phases, cut, between, ...again.phases, stormed, recovers],
     sentences: [
@@ -124,15 +128,15 @@ async function measureControlled(service: ServiceProcess) {
 /** From the moment in which every request fails until what was taken in before the limit has ended. */
 async function takeBreakdown(
   service: ServiceProcess,
-  { healthy, slow }: Pick<PhaseOptions, 'healthy'> & { readonly slow: ReturnType<typeof startSlow> },
+  { healthy, slow }: Pick<PhaseOptions, 'healthy'> & { readonly slow: Slow },
 ) {
-  slow.breakDown()
+  await slow.breakDown()
   const brokenAtMs = performance.now()
   const known = limitIn(service.lastLog())
   const isLimited = (): boolean => ![undefined, known].includes(limitIn(service.lastLog()))
   const unnoticed = await takePhase('it fails, and is not limited yet', { healthy, slow, until: isLimited })
   const limitedAfterMs = performance.now() - brokenAtMs
-  const isCut = (): boolean => slow.asked.at(-1)?.limit === 1
+  const isCut = async (): Promise<boolean> => (await slow.callers.call('lastAnswer', undefined))?.limit === 1
   const ending = await takePhase('until its earlier requests end', { healthy, slow, until: isCut })
   const cutAfterMs = performance.now() - brokenAtMs
   // One that was taken in last may run for the longest time that a query may take.
@@ -153,48 +157,54 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
-function startHealthy(service: ServiceProcess): Callers {
-  let user = 0
-  const path = (): string => {
-    user = (user + 7) % 10_000
-    return `/v0/pipes/healthy.json?user=${user}`
-  }
-  return startPaced(service, path, options.rate)
+type Callers = Remote<EndpointCallers>
+type Slow = Awaited<ReturnType<typeof startSlow>>
+
+async function startHealthy({ url, headers }: ServiceProcess): Promise<Callers> {
+  const callers = startCallers()
+  const paths = Array.from({ length: 10_000 }, (_, index) => `/v0/pipes/healthy.json?user=${(7 * index) % 10_000}`)
+  await callers.call('startPaced', { url, headers, paths, perSecond: options.rate })
+  return callers
 }
 
-function startSlow(service: ServiceProcess, { obeysRetryAfter }: { readonly obeysRetryAfter: boolean }) {
-  let count = 1_000
-  const callers = startClosed(service, () => `/v0/pipes/slow.json?count=${count}`, {
-    clientCount: options.clients,
-    obeysRetryAfter,
-  })
+async function startSlow({ url, headers }: ServiceProcess, { obeysRetryAfter }: { readonly obeysRetryAfter: boolean }) {
+  const callers = startCallers()
+  const pathsOf = (count: number): readonly string[] => [`/v0/pipes/slow.json?count=${count}`]
+  const { clients: clientCount } = options
+  await callers.call('startClosed', { url, headers, paths: pathsOf(1_000), clientCount, obeysRetryAfter })
   return {
-    ...callers,
-    breakDown(): void {
-      count = 1_000_000_000_000
-    },
-    repair(): void {
-      count = 1_000
-    },
+    callers,
+    breakDown: () => callers.call('askFor', pathsOf(1_000_000_000_000)),
+    repair: () => callers.call('askFor', pathsOf(1_000)),
   }
+}
+
+function startCallers(): Callers {
+  return startRemote<EndpointCallers>(fileURLToPath(import.meta.resolve('./support/endpoint-callers.js')))
+}
+
+async function stopCallers(callers: Callers): Promise<void> {
+  await callers.call('stop', undefined)
+  await callers.close()
 }
 
 interface PhaseOptions {
   readonly healthy: Callers
-  readonly slow?: Callers
+  readonly slow?: Pick<Slow, 'callers'>
   readonly ms?: number
-  readonly until?: () => boolean
+  readonly until?: () => boolean | Promise<boolean>
 }
 
 /** What is asked meanwhile. */
 async function takePhase(name: string, { healthy, slow, ms, until }: PhaseOptions): Promise<Phase> {
-  const beganMs = performance.now()
+  const beganMs = Date.now()
   const endMs = beganMs + (ms ?? options.waitSecondsMax * 1_000)
-  while (performance.now() < endMs && until?.() !== true) await delay(100)
-  const untilMs = performance.now()
-  await healthy.untilAnswered()
-  const isOf = ({ atMs }: Asked): boolean => atMs >= beganMs && atMs < untilMs
-  return { name, healthy: healthy.asked.filter(isOf), slow: slow?.asked.filter(isOf) ?? [] }
+  while (Date.now() < endMs && !(await until?.())) await delay(100)
+  const untilMs = Date.now()
+  const askedOf = async (callers: Callers): Promise<readonly Asked[]> => {
+    return (await callers.call('answersSince', beganMs)).filter(({ atMs }) => atMs < untilMs)
+  }
+  return { name, healthy: await askedOf(healthy), slow: slow === undefined ? [] : await askedOf(slow.callers) }
 }
 
 function tookMsOf(asked: readonly Asked[]): readonly number[] {

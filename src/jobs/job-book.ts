@@ -1,7 +1,7 @@
 /**
  * The jobs that there are, in memory and on disk.
  *
- * Invariants: a change is seen when it is on disk, but for details, which are written with the next change; changes are made
+ * Invariants: a change is seen when it is on disk, but for details and some beginnings, which are written with the next change; changes are made
  * one after the other, each out of what the one before left.
  */
 import { assert } from '../shared/assert.ts'
@@ -27,6 +27,11 @@ import { shareKeyOf, WaitingCounts } from './waiting-counts.ts'
 export type JobChange = Partial<
   Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors' | 'errorQuotes'>
 >
+
+interface DecidedChange {
+  readonly entry: JobEntry
+  readonly change: JobChange
+}
 
 /** A job as a start finds it. */
 interface Loaded {
@@ -141,11 +146,9 @@ export class JobBook {
    */
   change(id: string, decide: (job: Job) => JobChange | null): Promise<Job | null> {
     return this.#exclusive(async () => {
-      const entry = this.#entries.get(id)
-      if (entry === undefined) throw errors.JOB_NOT_FOUND({ id })
-      const change = decide(entry.job)
-      if (change === null) return null
-      assert(isOwn(entry), 'a job that has ended does not change')
+      const decided = this.#decide(id, decide)
+      if (decided === null) return null
+      const { entry, change } = decided
       const hasEnded = change.status !== undefined && isFinal(change.status)
       await this.#records.write([
         jobWrite({ ...entry, job: { ...entry.job, ...change } }),
@@ -153,6 +156,15 @@ export class JobBook {
       ])
       this.#apply(entry, change)
       return entry.job
+    })
+  }
+
+  /** As `change`, but not on disk yet: a kill takes it back. @throws JOB_NOT_FOUND (404), SHUTTING_DOWN (503) */
+  changeUnwritten(id: string, decide: (job: Job) => JobChange | null): Promise<Job | null> {
+    return this.#exclusive(async () => {
+      const decided = this.#decide(id, decide)
+      if (decided !== null) this.#apply(decided.entry, decided.change)
+      return decided?.entry.job ?? null
     })
   }
 
@@ -252,6 +264,16 @@ export class JobBook {
   /** Without those that ended in an earlier process, in the order in which they were made. */
   #ownEntries(): readonly JobEntry[] {
     return [...this.#entries.values()].filter(isOwn)
+  }
+
+  /** Null where nothing is to change. @throws JOB_NOT_FOUND (404) */
+  #decide(id: string, decide: (job: Job) => JobChange | null): DecidedChange | null {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) throw errors.JOB_NOT_FOUND({ id })
+    const change = decide(entry.job)
+    if (change === null) return null
+    assert(isOwn(entry), 'a job that has ended does not change')
+    return { entry, change }
   }
 
   #apply(entry: JobEntry, change: JobChange): void {

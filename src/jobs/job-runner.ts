@@ -1,7 +1,8 @@
 /**
  * Runs the jobs of the book: of each kind as many at once as it allows, and their owners in turn.
  *
- * A job begins, and has ended, when that is on disk; what the disk refuses is tried again.
+ * A job begins, and has ended, when that is on disk; what the disk refuses is tried again. Only of a kind whose jobs may begin anew, one
+ * that begins as soon as it was added is on disk as waiting until it has more to say: a write less for whoever waits for it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observe/logger.ts'
@@ -47,6 +48,8 @@ interface Running {
 
 /** How often it is looked for somebody who has no place. */
 const shareIntervalMs = 1_000
+/** How long after it was written a job is one that was just added. */
+const newMs = 500
 /** How long a start waits for what an earlier process has left to be ended. */
 const startTimeMaxMs = 10_000
 /** What a job of an earlier process has to tell what there is of it, at a start, which does not wait for it, and at a cancel. */
@@ -193,7 +196,7 @@ export class JobRunner {
     this.#running.set(id, running)
     let goesOn = false
     try {
-      if (!(await this.#begin(id))) return
+      if (!(await this.#begin(id, queue.kind))) return
       const ending = await this.#run(queue.kind, id, running)
       goesOn = ending === null && running.isYielding
       running.isOver = ending !== null
@@ -241,12 +244,17 @@ export class JobRunner {
   }
 
   /** Whether it works from now on: it may have been cancelled, and nothing begins while the service closes. */
-  async #begin(id: string): Promise<boolean> {
-    if (this.#deps.book.find(id)?.status === 'working') return true
-    const job = await this.#persist(id, ({ status }) => {
+  async #begin(id: string, { beginsAnew = false }: JobKind): Promise<boolean> {
+    const { book, now } = this.#deps
+    const found = book.find(id)
+    if (found?.status === 'working') return true
+    const start = ({ status }: Job): JobChange | null => {
       const change = this.#closing.signal.aborted ? null : this.#changeBy(status, 'start')
-      return change === null ? null : { ...change, startedAtMs: this.#deps.now() }
-    })
+      return change === null ? null : { ...change, startedAtMs: now() }
+    }
+    // Of one that has waited, the disk may take nothing by now.
+    const isNew = found !== undefined && now() - found.createdAtMs < newMs
+    const job = await (beginsAnew && isNew ? book.changeUnwritten(id, start) : this.#persist(id, start))
     if (job !== null) this.#deps.changedStatus(job)
     return job !== null
   }

@@ -127,6 +127,11 @@ export interface JobKind {
   /** Whether a job that a kill has stopped in its work is run again, with its checkpoint; else it ends in `error`. */
   readonly canResume: boolean
   /**
+   * Whether all that a job does before its first checkpoint is undone or done again by whoever begins it anew; no when undefined. Then
+   * the beginning of one that need not wait is not written by itself, but with what is written next. Precondition: `canResume`.
+   */
+  readonly beginsAnew?: boolean
+  /**
    * Whether a job may be stopped for others, as for the end of the service, to be run again when its turn comes; no when undefined.
    * So owners of long jobs take turns, however many owners there are. Precondition: `canResume`.
    */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { startTestJobs } from '../support/jobs/open-test-jobs.ts'
+import { openTestJobs, startTestJobs } from '../support/jobs/open-test-jobs.ts'
 import { newJob, TestKind, untilStatus } from '../support/jobs/test-kind.ts'
 import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
@@ -29,6 +29,21 @@ t.test('a job begins, and has ended, when the disk takes it again', async (t) =>
   storage.failure = null
   await untilStatus(jobs, first.id, 'done')
   t.equal((await kind.begun(1)).job.id, second.id)
+})
+
+t.test('one that may begin anew, and has waited, begins when the disk takes it too', async (t) => {
+  const storage = new MemoryStorage()
+  const kind = new TestKind({ beginsAnew: true })
+  let nowMs = 1_000
+  const { jobs, log } = await openTestJobs(t, { kinds: [kind], storage, now: () => nowMs })
+  const { id } = await jobs.add(newJob())
+  nowMs += 500
+  storage.failure = full()
+  await jobs.start()
+  await log.until('The status of a job could not be written; it is tried again.')
+  t.match(jobs.find(id), { status: 'waiting' })
+  storage.failure = null
+  t.equal((await kind.begun(0)).job.id, id)
 })
 
 t.test('a checkpoint that the disk refuses is an error of the work, which may try again', async (t) => {

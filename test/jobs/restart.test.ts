@@ -62,6 +62,32 @@ t.test('after a kill, what worked goes on from its checkpoint, before what waite
   t.notOk(log.entries.some(({ level }) => level === 'error'))
 })
 
+t.test('after a kill, what may begin anew and has saved nothing does so, else it goes on', async (t) => {
+  const storage = new MemoryStorage()
+  const open = async (atMs: number) => {
+    const kind = new TestKind({ beginsAnew: true })
+    return { kind, ...(await startTestJobs(t, { kinds: [kind], storage, now: () => atMs })) }
+  }
+  const first = await open(1_000)
+  const { id } = await first.jobs.add(newJob({ order: 'all', details: { n: 1 } }))
+  const { job } = await first.kind.begun(0)
+  t.match(first.jobs.find(id), { status: 'working', startedAtMs: 1_000 })
+  t.same(storage.writtenKeys, [id, `${id} order`], 'nothing more was written')
+  job.tell({ n: 2 })
+
+  const second = await open(9_000)
+  const again = await second.kind.begun(0)
+  t.match(again.job, { id, order: 'all', checkpoint: null, details: { n: 1 } })
+  await again.job.saveCheckpoint(5)
+
+  const third = await open(12_000)
+  const held = await third.kind.begun(0)
+  t.match(held.job, { id, checkpoint: 5 })
+  t.match(third.jobs.find(id), { status: 'working', startedAtMs: 9_000 })
+  held.succeed()
+  await untilStatus(third.jobs, id, 'done')
+})
+
 t.test('after a kill, what worked and cannot go on ends in an error with the reason', async (t) => {
   const storage = new MemoryStorage()
   const first = new TestKind({ canResume: false })

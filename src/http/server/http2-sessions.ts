@@ -21,6 +21,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
 import type { CountedConnection } from './connection-limits.ts'
 import { StreamReaders } from './http2-readers.ts'
+import type { Pipelining } from './pipelining.ts'
 
 export interface Http2Options {
   /** Requests of one session at once. */
@@ -35,8 +36,8 @@ export interface Http2Options {
 
 export interface Http2Deps {
   readonly listener: (request: Http2ServerRequest, response: Http2ServerResponse) => void
-  /** Begins a request of a client at this address, at once or in its turn. */
-  readonly begin: (remoteAddress: string, begin: () => void) => void
+  /** Begins a request of a session, at once or in its turn. */
+  readonly begin: Pipelining['beginStream']
   readonly logger: Pick<Logger, 'warn'>
   /** A clock in milliseconds that never goes back. */
   readonly clock: () => number
@@ -68,8 +69,10 @@ export class Http2Sessions {
     })
     this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
       // One read brings hundreds of them, and the resets of as many.
-      deps.begin(request.socket.remoteAddress ?? '', () => {
-        if (!request.stream.destroyed) this.#take(request, response)
+      const { stream, socket } = request
+      const session = { connection: stream.session ?? stream, remoteAddress: socket.remoteAddress ?? '' }
+      deps.begin(session, () => {
+        if (!stream.destroyed) this.#take(request, response)
       })
     })
     // A session that breaks is destroyed by Node; its streams are told.

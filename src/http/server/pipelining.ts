@@ -91,11 +91,17 @@ export function answerOf(socket: Socket): ServerResponse | undefined {
 /** What the requests of one turn of the event loop may take. */
 const turnMsMax = 10
 
+/** Whose request of HTTP/2 it is: the session, as one connection, and the address of its client. */
+export interface StreamSession {
+  readonly connection: object
+  readonly remoteAddress: string
+}
+
 /** Bounds what clients do that send requests ahead. */
 export interface Pipelining {
   readonly listener: RequestListener
-  /** Begins a request of HTTP/2: at once, or, where many come together, in the turn of its address. Its session bounds how many it has. */
-  readonly beginStream: (remoteAddress: string, begin: () => void) => void
+  /** Begins a request of HTTP/2: at once, or, where many come together, in the turn of its session. That bounds how many it has. */
+  readonly beginStream: (session: StreamSession, begin: () => void) => void
   /** The answer of a connection that has its turn; undefined when all are out. */
   readonly answerOf: (socket: Socket) => ServerResponse | undefined
 }
@@ -179,11 +185,11 @@ export function boundPipelining(listener: RequestListener, deps: Deps): Pipelini
     }
     waiting.add({ address, connection: socket, isAhead, start })
   }
-  const beginStream: Pipelining['beginStream'] = (remoteAddress, begin) => {
+  const beginStream: Pipelining['beginStream'] = ({ connection, remoteAddress }, begin) => {
     const address = addressKey(remoteAddress)
     if (hasTurn(address)) begin()
-    // Requests of one session do not wait for each other.
-    else waiting.add({ address, connection: {}, isAhead: false, start: begin })
+    // Requests of one session do not wait for each other's answers.
+    else waiting.add({ address, connection, isAhead: false, start: begin })
   }
   return { listener: onRequest, beginStream, answerOf }
 }

@@ -62,6 +62,8 @@ export class PopulateService implements Populates {
       workingMax: options.populateJobsWorkingMax,
       isCancellableWhileWorking: true,
       canResume: true,
+      // A start knows its pin, and drops that of one without a checkpoint before it pins anew.
+      beginsAnew: true,
       // One that waits for its source to be free may wait long.
       mayYield: ({ checkpoint }) => checkpoint === null,
       run: (job) => {

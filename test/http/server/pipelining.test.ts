@@ -39,9 +39,10 @@ async function openServer(t: Test, tookMs: number) {
     return socket
   }
   t.teardown(() => server.close())
-  /** A request of HTTP/2. */
-  const ask = (address: string, path: string): void =>
-    beginStream(address, () => {
+  /** A request of HTTP/2, of the session that the address has, or of another one. */
+  const sessions: Readonly<Record<string, object>> = { [crowd]: {}, [other]: {} }
+  const ask = (address: string, path: string, connection: object = sessions[address] ?? {}): void =>
+    beginStream({ connection, remoteAddress: address }, () => {
       begun.push({ address, path })
       nowMs += tookMs
     })
@@ -81,6 +82,16 @@ void t.test(
     )
   },
 )
+
+void t.test('a session with hundreds of streams has one turn, as another one of its address has', async (t) => {
+  const { begun, ask } = await openServer(t, 6)
+  for (let index = 0; index < 100; index += 1) ask(crowd, `/${index}`)
+  const session = {}
+  for (let index = 0; index < 3; index += 1) ask(crowd, `/other/${index}`, session)
+  while (begun.length < 103) await new Promise((resolve) => setImmediate(resolve))
+  const places = begun.flatMap(({ path }, place) => (path?.startsWith('/other') === true ? [place] : []))
+  t.strictSame(places, [3, 5, 7], 'every second one, behind what one turn had time for')
+})
 
 void t.test('requests that take no time are begun as they come', async (t) => {
   const { begun, open } = await openServer(t, 0)

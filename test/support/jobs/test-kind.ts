@@ -14,6 +14,7 @@ export class TestKind implements JobKind {
   readonly isCancellableWhileWorking: boolean
   readonly canResume: boolean
   readonly hasGuestPlace: boolean
+  readonly beginsAnew: boolean
   /** Of those that are forgotten. */
   readonly forgotten: string[] = []
   /** Those of which more than the record is kept. */
@@ -41,6 +42,7 @@ export class TestKind implements JobKind {
     this.isCancellableWhileWorking = given.isCancellableWhileWorking ?? true
     this.canResume = given.canResume ?? true
     this.hasGuestPlace = given.hasGuestPlace ?? true
+    this.beginsAnew = given.beginsAnew ?? false
   }
 
   get begunCount(): number {
