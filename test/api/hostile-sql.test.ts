@@ -55,3 +55,20 @@ t.test('what is to be stopped before the engine answers 400 with the reason', as
   t.equal(requestCount, 0, 'nothing was asked for outside')
   t.equal(await service.count('ev'), 2, 'and the rows are still there')
 })
+
+t.test('a range has a hundred million elements at most, over all rows of a block', async (t) => {
+  for (const sql of [
+    'SELECT arrayJoin(range(100000001))',
+    'SELECT sum(length(range(200000 + number))) FROM numbers(1000)',
+  ]) {
+    const { status, text } = await service.call('POST', '/v0/sql', { body: sql })
+    t.equal(status, 400, sql)
+    t.match(text, 'elements')
+  }
+  t.equal(await service.sql('SELECT length(range(10000000)) FORMAT TSV'), '10000000\n')
+  t.equal(
+    (await service.call('POST', '/v0/sql', { body: 'SELECT 1 SETTINGS function_range_max_elements_in_block = 1' }))
+      .status,
+    400,
+  )
+})

@@ -149,6 +149,8 @@ export const selectSettings: Settings = {
   joined_subquery_requires_alias: 0,
   timeout_overflow_mode: 'throw',
   result_overflow_mode: 'throw',
+  // A call of a function is not stopped in its middle: the engine's own maximum takes 4 GB, and half a minute where it is unrolled.
+  function_range_max_elements_in_block: 100_000_000,
   // Readers of Arrow may know no compression, as that in JavaScript does not.
   output_format_arrow_compression_method: 'none',
   // A text that is cut in the middle of a letter must be JSON in lines too, as it is in the format JSON.
