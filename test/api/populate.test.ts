@@ -192,3 +192,16 @@ t.test('a populate and its job name their pipe in the service data sources', asy
   const told = await untilRows(service, operations, (rows) => rows.some(([, type]) => type === 'populateview'))
   t.ok(told.some(([, type]) => type === 'populateview-queued'))
 })
+
+t.test('of a data source whose rows are deleted a dry run tells nothing', async (t) => {
+  await service.create('emptied', flows)
+  await views.fill('of_emptied', sql.replace('flows', 'emptied'), { datasource: 'emptied_days', ...engine })
+  await service.append('emptied', 'csv', 'day,user,v\n2026-01-01,a,5\n')
+  const dry = '/v0/pipes/of_emptied/nodes/of_emptied_view/population?dry_run=true'
+  t.match((await call('POST', dry)).json, { rows: 1, bytes: Number })
+  t.equal(
+    (await ended(jobIdIn(await call('POST', '/v0/datasources/emptied/delete?delete_condition=v%3D5')))).status,
+    'done',
+  )
+  t.match((await call('POST', dry)).json, { rows: 0, bytes: 0 })
+})

@@ -163,7 +163,8 @@ function readsOfAll(sources: readonly DataSource[], { states, counts, request }:
   const isWhole = step === 1 && counts.every(({ matchingRows }) => matchingRows === null)
   return {
     rowCount: sum(rowCounts),
-    byteCount: isWhole ? sum(kept.map(({ byteCount }) => byteCount)) : null,
+    // A table whose rows were deleted keeps files of none.
+    byteCount: isWhole ? sum(kept.map(({ rowCount, byteCount }) => (rowCount === 0 ? 0 : byteCount))) : null,
     partitionCount: sum(
       counts.map(({ partitionCount }, index) => partitionCount ?? Math.min(1, rowCounts[index] ?? 0)),
     ),

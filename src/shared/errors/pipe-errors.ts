@@ -91,6 +91,8 @@ export const pipeErrors = {
     status: 409,
     when: 'The name is taken by a Pipe.',
     message: ({ name }: { readonly name: string }) => `There is already a Pipe with name "${name}"`,
+    hint: () =>
+      'Choose another name, or change that Pipe: POST /v0/pipes?force=true puts all nodes that it has in the place of its own',
   }),
   PIPE_USED: define({
     status: 409,
