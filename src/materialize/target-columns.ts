@@ -64,11 +64,16 @@ function fits(from: ColumnType, to: ColumnType): boolean {
   return formatColumnType(value) === formatColumnType(place) || isWider(value, place)
 }
 
-/** Blanks, and quotes around parameters, say nothing. */
+/** Blanks say nothing, and neither does LowCardinality: the engine makes no states of it, and takes them for a column that names it. */
 function isSameState(from: ColumnType, to: ColumnType): boolean {
   if (from.kind !== 'aggregateFunction' || to.kind !== 'aggregateFunction') return false
-  const plain = (text: string): string => text.replaceAll(/\s+/g, '')
+  const plain = (text: string): string => withoutLowCardinality(text.replaceAll(/\s+/g, ''))
   return plain(from.parameters) === plain(to.parameters)
+}
+
+/** What stands within has two brackets at most: `LowCardinality(Nullable(FixedString(2)))`. */
+function withoutLowCardinality(text: string): string {
+  return text.replaceAll(/LowCardinality\(((?:\w+\((?:\w+\([^()]*\)|[^()])*\)|[^()])*)\)/g, '$1')
 }
 
 function isWider(from: ColumnType, to: ColumnType): boolean {
@@ -99,7 +104,7 @@ function remedyOf(name: string, from: ColumnType | null, { type, typeText }: Col
   if (type.kind === 'aggregateFunction') {
     const example = `${stateFunction(type.parameters)}(…) AS ${column}`
     return from?.kind === 'aggregateFunction'
-      ? `its states are others; write ${example} over ${argumentsOf(type.parameters)}`
+      ? `its states are others; write ${example} over ${withoutLowCardinality(argumentsOf(type.parameters))}`
       : `write ${example}`
   }
   if (from?.kind === 'aggregateFunction') {

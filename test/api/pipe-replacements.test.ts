@@ -97,7 +97,7 @@ t.test('a node that fills what it filled goes on to, by its new SQL from the nex
   await send(3)
   t.same(await numbersIn('kept_rows'), ['1', '2', '103'])
   const asked = { ...same[0], override_datasource: 'true', engine: 'ReplacingMergeTree' } as Node
-  t.match(await push('kept', [asked]), { status: 409, text: /kept_rows.*kept\.v use it/ })
+  t.match(await push('kept', [asked]), { status: 409, text: /kept_rows.*kept\.v use it.*DELETE .*materialization/ })
   const told = await push('kept', [other[0] as Node, { ...other[1], engine_sorting_key: '-n' } as Node])
   t.match(told.json, { warnings: [{ text: /engine_sorting_key is 'n', not '-n'/ }] })
   t.equal((await push('kept', [])).status, 400)
@@ -140,6 +140,23 @@ t.test('populate=true fills what is new with its view, and what was there as a p
     t.equal(await service.count('filled_rows'), count)
     if (count === 2) t.match(answer.json, { warnings: [{ text: /has rows already/ }] })
   }
+})
+
+t.test('populates of two nodes, one of which is made of what the other fills, are told to add up', async (t) => {
+  await call('POST', '/v0/pipes?name=chain&sql=SELECT+1+AS+one')
+  const first = { name: 'c1', sql: 'SELECT n FROM events', ...into('chain_rows') }
+  t.equal((await push('chain', [first])).status, 200)
+  const nodes = [first, { name: 'c2', sql: 'SELECT n + 1 AS n FROM chain_rows', ...into('chained_rows') }]
+  t.equal((await push('chain', nodes)).status, 200)
+  const { json } = await push('chain', nodes, 'force=true&populate=true')
+  const told = (json as { readonly warnings: readonly { readonly text: string }[] }).warnings.map(({ text }) => text)
+  t.ok(
+    told.some((text) => /^Node 'c2' is made of what node 'c1' fills/.test(text)),
+    told.join('; '),
+  )
+  for (const { id } of (json as { readonly jobs: readonly { readonly id: string }[] }).jobs)
+    t.equal((await endedJob(service, id)).status, 'done')
+  t.equal((await push('chain', [first])).status, 200)
 })
 
 t.test('a populate that cannot begin leaves the pipe as it was', async (t) => {

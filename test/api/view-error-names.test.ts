@@ -155,3 +155,20 @@ t.test('what is about a data source to fill needs type=materialized', async (t) 
     t.match(errorOf(answer), /"engine_sorting_key" needs "engine" beside it/)
   }
 })
+
+t.test(
+  'a standard node may say what it would fill, as the official client tries one that is to be materialized',
+  async (t) => {
+    const target = { datasource: 'tried_rows', engine: 'MergeTree', engine_sorting_key: 'n' }
+    const node = { name: 'tried', sql: 'SELECT n FROM mine', type: 'standard', ...target }
+    const nodes = [{ ...node, params: { ...node } }]
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'tries__checker', nodes })
+    const pushed = await call('POST', '/v0/pipes?force=true', { body, headers })
+    t.match(pushed, { status: 200, json: { nodes: [{ name: 'tried', materialized: null }] } })
+    const analysis = await call('GET', '/v0/pipes/tries__checker/nodes/tried/analysis?datasource=tried_rows')
+    t.match(analysis, { status: 200, json: { analysis: { datasource: { name: 'tried_rows' } } } })
+    t.equal((await call('GET', '/v0/datasources/tried_rows')).status, 404)
+    t.equal((await call('DELETE', '/v0/pipes/tries__checker')).status, 204)
+  },
+)

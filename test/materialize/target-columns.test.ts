@@ -26,6 +26,12 @@ t.test('a type fits itself, and one that holds each of its values', async (t) =>
     ['UInt64', 'SimpleAggregateFunction(sum, UInt64)'],
     ['SimpleAggregateFunction(sum, UInt64)', 'UInt64'],
     ['AggregateFunction(sum, UInt32)', 'AggregateFunction(sum,UInt32)'],
+    ['AggregateFunction(uniq, String)', 'AggregateFunction(uniq, LowCardinality(String))'],
+    [
+      'AggregateFunction(argMax, Nullable(FixedString(2)), UInt8)',
+      'AggregateFunction(argMax, LowCardinality(Nullable(FixedString(2))), LowCardinality(UInt8))',
+    ],
+    ['AggregateFunction(sumMap, Map(String, UInt8))', 'AggregateFunction(sumMap, Map(LowCardinality(String), UInt8))'],
     ["Enum8('a' = 1)", 'String'],
   ]
   for (const [from, to] of pairs) t.same(faultsOf(from, to), [], `${from} into ${to}`)
@@ -41,6 +47,11 @@ t.test('what would lose something is refused, with SQL that would fit', async (t
     ['DateTime64(6)', 'DateTime64(3)', /CAST/],
     ['UInt64', 'AggregateFunction(count)', /write countState\(…\) AS c/],
     ['AggregateFunction(uniq, String)', 'AggregateFunction(uniq, UInt64)', /write uniqState\(…\) AS c over UInt64/],
+    [
+      'AggregateFunction(uniq, String)',
+      'AggregateFunction(uniq, LowCardinality(FixedString(2)))',
+      /write uniqState\(…\) AS c over FixedString\(2\)/,
+    ],
     ['AggregateFunction(quantiles(0.5), UInt8)', 'AggregateFunction(quantiles(0.9), UInt8)', /quantilesState\(0\.9\)/],
     ['AggregateFunction(sum, UInt8)', 'UInt64', /without -State/],
     ['Decimal(18, 4)', 'Decimal(9, 2)', /CAST/],

@@ -135,13 +135,15 @@ function readKind(parameters: Parameters): Pick<NodeOrder, 'isEndpoint' | 'targe
   const word = (parameters.text('type') ?? parameters.text('node_type') ?? '').toLowerCase()
   if (laterTypes.includes(word)) throw errors.NODE_TYPE_UNSUPPORTED({ type: word })
   if (word === 'materialized') return { isEndpoint: false, target: readTarget(parameters) }
+  // The official client tries a materialized node as a standard one first, with all that it says of its data source.
+  if (word === 'standard' || word === 'default') return { isEndpoint: false, target: undefined }
   for (const [parameter, value] of parameters.entries()) {
     const isOff = /^(?:false|0)?$/i.test(value.trim())
     if (isOff || !targetParameter.test(parameter)) continue
     throw errors.REQUEST_INVALID({ reason: `"${parameter}" needs type=materialized` })
   }
   if (word === 'endpoint') return { isEndpoint: true, target: undefined }
-  if (word === '' || word === 'standard' || word === 'default') return { isEndpoint: false, target: undefined }
+  if (word === '') return { isEndpoint: false, target: undefined }
   const expected = 'standard, endpoint or materialized'
   throw errors.PARAMETER_INVALID({ parameter: 'type', value: word, expected })
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { branchesOf } from '../../catalog/node-views.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
+import type { PopulatePlan } from '../../materialize/populate/populate.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
 import type { NodeReport } from '../../pipes/pipes.types.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
@@ -91,20 +92,27 @@ export async function populateStanding(
   nodes: readonly StandingNode[],
   deps: Asked['deps'],
 ): Promise<{ readonly jobs: readonly Job[]; readonly warnings: readonly string[] }> {
-  const jobs: Job[] = []
+  const begun: { readonly node: string; readonly plan: PopulatePlan; readonly job: Job }[] = []
   const warnings: string[] = []
   for (const { order, ...materialized } of nodes) {
+    const node = materialized.node.name
     try {
       const { plan, told } = await planned(request, materialized, { order, deps })
-      jobs.push(await deps.populates.add(plan, { ...makerOf(request), isPinned: false }))
+      begun.push({ node, plan, job: await deps.populates.add(plan, { ...makerOf(request), isPinned: false }) })
       warnings.push(...told)
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown
       // What was written stays so.
-      warnings.push(`node '${materialized.node.name}' is not populated: ${thrown.message}`)
+      warnings.push(`node '${node}' is not populated: ${thrown.message}`)
     }
   }
-  return { jobs, warnings }
+  const cascades = begun.flatMap((one) => {
+    const behind = begun.filter(({ plan }) => plan !== one.plan && one.plan.filled.includes(plan.target.id))
+    return behind.map(({ node }) => {
+      return `node '${node}' is made of what node '${one.node}' fills: each populate brings it rows, so populate '${one.node}' alone`
+    })
+  })
+  return { jobs: begun.map(({ job }) => job), warnings: [...warnings, ...cascades] }
 }
 
 /** @throws READ_DENIED (403), which names the node: what it reads may be hidden. */

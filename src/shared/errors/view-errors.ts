@@ -122,6 +122,10 @@ export const viewErrors = {
     withoutOthers: ({ datasource }) =>
       `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
     others: ({ users }) => users?.map(toPipe),
+    hint: ({ users }) =>
+      users === undefined
+        ? undefined
+        : 'DELETE /v0/pipes/<pipe>/nodes/<node>/materialization of each removes the view and leaves the rows; then it can be overridden, once it is truncated',
   }),
   VERIFY_FAILED: define({
     status: 422,
