@@ -41,7 +41,7 @@ export interface MaterializeOptions {
 interface MaterializeDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
   readonly store: { readonly views: ViewEngine } & {
-    readonly trials: Pick<Store['trials'], 'describe'>
+    readonly trials: Pick<Store['trials'], 'describe' | 'takesStates'>
   }
   readonly holds: Holds
   readonly targets: Targets
@@ -164,11 +164,12 @@ class Views implements Materialize {
         throw changed === undefined ? thrown : brokenView(thrown, pipe, position)
       })
     const define = (definition: TargetDefinition): DataSource => this.#deps.targets.define(requestOf(definition))
+    const { trials } = store
+    const describe: ViewPlanDeps['describe'] = (sql) => trials.describe(sql)
+    const takesStates: ViewPlanDeps['takesStates'] = (given, column) => trials.takesStates(given, column)
     const plans: ViewPlan[] = []
-    for (const link of links) {
-      const describe = (sql: Parameters<typeof store.trials.describe>[0]) => store.trials.describe(sql)
-      plans.push(await planView(link, { catalog, flattenNode, describe, define, earlier: plans }))
-    }
+    for (const link of links)
+      plans.push(await planView(link, { catalog, flattenNode, describe, takesStates, define, earlier: plans }))
     return plans
   }
 

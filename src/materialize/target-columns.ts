@@ -17,9 +17,16 @@ export interface Fit {
   readonly warnings: readonly string[]
 }
 
+/** Whether the engine takes states of one type for a column of another. */
+export type TakesStates = (given: string, column: string) => boolean
+
 /** How the columns of a view fit those of a data source. */
-export function fitColumns(given: readonly ViewColumn[], target: readonly ColumnDefinition[]): Fit {
-  const faults = given.flatMap((column) => faultOf(column, target) ?? [])
+export function fitColumns(
+  given: readonly ViewColumn[],
+  target: readonly ColumnDefinition[],
+  takesStates: TakesStates,
+): Fit {
+  const faults = given.flatMap((column) => faultOf(column, target, takesStates) ?? [])
   const names = new Set(given.map(({ name }) => name))
   const missing = target.filter(({ name }) => !names.has(name))
   const warnings = missing.map(({ name, defaultExpression }) => {
@@ -29,7 +36,25 @@ export function fitColumns(given: readonly ViewColumn[], target: readonly Column
   return { faults, warnings }
 }
 
-function faultOf({ name, typeText }: ViewColumn, target: readonly ColumnDefinition[]): string | null {
+/** The types of columns of states that say something else, of which the engine is to be asked. */
+export function otherStates(
+  given: readonly ViewColumn[],
+  target: readonly ColumnDefinition[],
+): readonly (readonly [given: string, column: string])[] {
+  return given.flatMap(({ name, typeText }) => {
+    const column = target.find((one) => one.name === name)
+    if (column?.type.kind !== 'aggregateFunction') return []
+    const from = typeOf(typeText)
+    const isOther = from?.kind === 'aggregateFunction' && !isSameState(from, column.type)
+    return isOther ? [[typeText, column.typeText] as const] : []
+  })
+}
+
+function faultOf(
+  { name, typeText }: ViewColumn,
+  target: readonly ColumnDefinition[],
+  takesStates: TakesStates,
+): string | null {
   const column = target.find((one) => one.name === name)
   if (column === undefined) {
     const names = target.map((one) => one.name)
@@ -38,7 +63,7 @@ function faultOf({ name, typeText }: ViewColumn, target: readonly ColumnDefiniti
     return `column '${name}' of the query is not in the Data Source; ${meant}, or add the column to the Data Source`
   }
   const from = typeOf(typeText)
-  if (from !== null && fits(from, column.type)) return null
+  if (from !== null && (fits(from, column.type) || isTaken(from, { typeText, column, takesStates }))) return null
   const remedy = remedyOf(name, from, column)
   return `column '${name}' is ${typeText} in the query and ${column.typeText} in the Data Source; ${remedy}`
 }
@@ -64,14 +89,25 @@ function fits(from: ColumnType, to: ColumnType): boolean {
   return formatColumnType(value) === formatColumnType(place) || isWider(value, place)
 }
 
-/** Blanks say nothing, and neither does LowCardinality: the engine makes no states of it, and takes them for a column that names it. */
+interface AskedStates {
+  readonly typeText: string
+  readonly column: ColumnDefinition
+  readonly takesStates: TakesStates
+}
+
+function isTaken(from: ColumnType, { typeText, column, takesStates }: AskedStates): boolean {
+  const areStates = from.kind === 'aggregateFunction' && column.type.kind === 'aggregateFunction'
+  return areStates && takesStates(typeText, column.typeText)
+}
+
+/** Blanks, and quotes around parameters, say nothing. */
 function isSameState(from: ColumnType, to: ColumnType): boolean {
   if (from.kind !== 'aggregateFunction' || to.kind !== 'aggregateFunction') return false
-  const plain = (text: string): string => withoutLowCardinality(text.replaceAll(/\s+/g, ''))
+  const plain = (text: string): string => text.replaceAll(/\s+/g, '')
   return plain(from.parameters) === plain(to.parameters)
 }
 
-/** What stands within has two brackets at most: `LowCardinality(Nullable(FixedString(2)))`. */
+/** The engine makes no states of it. What stands within has two brackets at most: `LowCardinality(Nullable(FixedString(2)))`. */
 function withoutLowCardinality(text: string): string {
   return text.replaceAll(/LowCardinality\(((?:\w+\((?:\w+\([^()]*\)|[^()])*\)|[^()])*)\)/g, '$1')
 }

@@ -14,7 +14,7 @@ import { engineDifferences } from './engine-differences.ts'
 import { engineWarnings } from './engine-warnings.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
 import { type NewTarget, newTarget } from './new-target.ts'
-import { type Fit, fitColumns } from './target-columns.ts'
+import { type Fit, fitColumns, otherStates, type TakesStates } from './target-columns.ts'
 import { type BranchQuery, branchQueries, type DescribeQuery } from './view-branches.ts'
 import { cyclePath, type ViewEdge } from './view-cycle.ts'
 import { sourcesBehind } from './view-graph.ts'
@@ -50,6 +50,8 @@ export interface ViewPlanDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
   readonly flattenNode: (pipe: Pipe, position: number, author: ReadScope, changed?: Pipe) => Promise<FlatQuery>
   readonly describe: DescribeQuery
+  /** See `Trials.takesStates`. */
+  readonly takesStates: (given: string, column: string) => Promise<boolean>
   /** Of the request's earlier links. */
   readonly earlier: readonly ViewPlan[]
   /** The data source that would be made. @throws SCHEMA_INVALID, ENGINE_INVALID (400) */
@@ -74,7 +76,8 @@ export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<View
   try {
     const queries = await branchQueries(flat.sql, columns, deps.describe)
     const branches = queries.map((query) => plannedBranch(query, deps.catalog))
-    return planFlat(link, { node, flat, columns, branches }, deps)
+    const takesStates = await takenStates(branches, { link, deps })
+    return planFlat(link, { node, flat, columns, branches, takesStates }, deps)
   } catch (thrown) {
     if (!(thrown instanceof ViewQueryFault)) throw toChangeError(thrown)
     const others = [...thrown.others, ...pipesIn(flat, link, deps.catalog)]
@@ -101,11 +104,24 @@ function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['cat
 
 const untoldMisfit = 'which of its columns differ is told to tokens that may read it, without a filter'
 
-type FlatNode = Pick<ViewPlan, 'branches' | 'columns' | 'flat' | 'node'>
+type FlatNode = Pick<ViewPlan, 'branches' | 'columns' | 'flat' | 'node'> & { readonly takesStates: TakesStates }
+
+/** Asks the engine about what cannot be told by the texts of types. */
+async function takenStates(
+  branches: readonly PlannedBranch[],
+  { link, deps: { catalog, earlier, takesStates } }: { readonly link: ViewLink; readonly deps: ViewPlanDeps },
+): Promise<TakesStates> {
+  const target = earlier.find((plan) => isTarget(plan.target, link))?.target ?? catalog.find(link.target.name)
+  const pairs = branches.flatMap(({ columns }) => otherStates(columns, target?.columns ?? []))
+  const taken = new Set<string>()
+  for (const [given, column] of pairs) if (await takesStates(given, column)) taken.add(`${given} ${column}`)
+  return (given, column) => taken.has(`${given} ${column}`)
+}
 
 function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }: ViewPlanDeps): ViewPlan {
   const { target } = link
-  const { node, flat, columns, branches } = given
+  const { takesStates, ...planned } = given
+  const { node, flat, columns, branches } = planned
   const [first] = branches
   assert(first !== undefined, 'a node has a SELECT')
   for (const { sourceId } of branches) {
@@ -114,7 +130,7 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
   }
   const before = earlier.find((plan) => plan.making !== null && isTarget(plan.target, link))
   const found = before?.target ?? knownTarget(link, catalog)
-  const fit = found === undefined ? null : fitAll(branches, found)
+  const fit = found === undefined ? null : fitAll(branches, found, takesStates)
   const isMisfit = fit !== null && fit.faults.length > 0
   const differences = found === undefined ? [] : engineDifferences(target.engine, found.engine)
   const isRemade = isMisfit || (target.isOverridden && differences.length > 0 && before === undefined)
@@ -145,7 +161,7 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     ...(existing === undefined || !isTold ? [] : [...differences.map(keptText), ...(fit?.warnings ?? [])]),
   ])
   const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'
-  return { link, ...given, existing, target: defined, making, made, warnings: [...warnings] }
+  return { link, ...planned, existing, target: defined, making, made, warnings: [...warnings] }
 }
 
 function keptText(difference: string): string {
@@ -157,8 +173,8 @@ function splitText(count: number): string {
 }
 
 /** Each SELECT by its own types. */
-function fitAll(branches: readonly PlannedBranch[], { columns: target }: DataSource): Fit {
-  const fits = branches.map(({ columns }) => fitColumns(columns, target))
+function fitAll(branches: readonly PlannedBranch[], { columns: target }: DataSource, takesStates: TakesStates): Fit {
+  const fits = branches.map(({ columns }) => fitColumns(columns, target, takesStates))
   const faults = fits.flatMap((fit, index) => {
     return fit.faults.map((fault) => (branches.length === 1 ? fault : `in SELECT ${index + 1}: ${fault}`))
   })

@@ -210,6 +210,8 @@ export interface Trials {
   computeCondition(tried: TriedCondition): Promise<void>
   /** The columns that a query gives, by the engine's reading of it, which runs nothing. Raises `StoreError`. */
   describe(query: CheckedQuery): Promise<readonly DescribedColumn[]>
+  /** Whether the engine takes states of one type for a column of another, as it keeps both in one form. Raises `StoreError`. */
+  takesStates(given: string, column: string): Promise<boolean>
 }
 
 export interface DescribedColumn {

@@ -1,10 +1,12 @@
 import t from 'tap'
-import { fitColumns } from '../../src/materialize/target-columns.ts'
+import { fitColumns, otherStates, type TakesStates } from '../../src/materialize/target-columns.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 
-function faultsOf(from: string, to: string): readonly string[] {
+const none = () => false
+
+function faultsOf(from: string, to: string, takesStates: TakesStates = none): readonly string[] {
   const columns = parseSchema(`c ${to}`, { columnsMax: 10 })
-  return fitColumns([{ name: 'c', typeText: from }], columns).faults
+  return fitColumns([{ name: 'c', typeText: from }], columns, takesStates).faults
 }
 
 t.test('a type fits itself, and one that holds each of its values', async (t) => {
@@ -26,15 +28,28 @@ t.test('a type fits itself, and one that holds each of its values', async (t) =>
     ['UInt64', 'SimpleAggregateFunction(sum, UInt64)'],
     ['SimpleAggregateFunction(sum, UInt64)', 'UInt64'],
     ['AggregateFunction(sum, UInt32)', 'AggregateFunction(sum,UInt32)'],
-    ['AggregateFunction(uniq, String)', 'AggregateFunction(uniq, LowCardinality(String))'],
-    [
-      'AggregateFunction(argMax, Nullable(FixedString(2)), UInt8)',
-      'AggregateFunction(argMax, LowCardinality(Nullable(FixedString(2))), LowCardinality(UInt8))',
-    ],
-    ['AggregateFunction(sumMap, Map(String, UInt8))', 'AggregateFunction(sumMap, Map(LowCardinality(String), UInt8))'],
     ["Enum8('a' = 1)", 'String'],
   ]
   for (const [from, to] of pairs) t.same(faultsOf(from, to), [], `${from} into ${to}`)
+})
+
+t.test('of states that say something else the engine is asked', async (t) => {
+  const [given, column] = [
+    'AggregateFunction(uniqIf, String, UInt8)',
+    'AggregateFunction(uniq, LowCardinality(String))',
+  ]
+  const columns = parseSchema(`c ${column}, n UInt8`, { columnsMax: 10 })
+  const named = [given, 'UInt64', column].map((typeText) => ({ name: 'c', typeText }))
+  t.same(
+    named.map((one) => otherStates([one], columns)),
+    [[[given, column]], [], []],
+  )
+  t.same(otherStates([{ name: 'n', typeText: given }], columns), [])
+  t.same(
+    faultsOf(given, column, (...asked) => asked.join() === [given, column].join()),
+    [],
+  )
+  t.equal(faultsOf(given, column).length, 1)
 })
 
 t.test('what would lose something is refused, with SQL that would fit', async (t) => {
@@ -72,6 +87,7 @@ t.test('columns that one of the two does not have are told', async (t) => {
       { name: 'createdd', typeText: 'Date' },
     ],
     columns,
+    none,
   )
   t.match(faults, [/column 'createdd' of the query is not in the Data Source; write AS created after it/])
   t.match(warnings, [/no column 'b', .* its DEFAULT, 'x'/, /no column 'created', .* the empty value of its type/])

@@ -5,6 +5,7 @@ import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { repeated } from '../repeated.ts'
 import type { Statements } from '../statements.types.ts'
 import type { Reads, SelectQuery } from '../store.types.ts'
+import { StoreError } from '../store-error.ts'
 import type { DefinitionNature, DescribedColumn, Trials, TriedCondition } from '../tables.types.ts'
 import { qualified } from './qualified.ts'
 
@@ -37,10 +38,26 @@ export class TrialStatements implements Trials {
   }
 
   async describe(query: CheckedQuery): Promise<readonly DescribedColumn[]> {
+    // A query that is checked, and whose end no comment of its own hides.
+    return await this.#describe(`view(${query}\n)`)
+  }
+
+  async takesStates(given: string, column: string): Promise<boolean> {
+    try {
+      await this.#describe(
+        `view(SELECT CAST(defaultValueOfTypeName(${quoteString(given)}), ${quoteString(column)}) AS c)`,
+      )
+      return true
+    } catch (thrown) {
+      if (thrown instanceof StoreError && thrown.clickhouseCode === cannotConvertCode) return false
+      throw thrown
+    }
+  }
+
+  async #describe(table: string): Promise<readonly DescribedColumn[]> {
     // Nobody waits for it who could leave: it ends by the time limit of queries.
     const { signal } = new AbortController()
-    // A query that is checked, and whose end no comment of its own hides.
-    const sql = `DESCRIBE TABLE view(${query}\n)` as CheckedQuery
+    const sql = `DESCRIBE TABLE ${table}` as CheckedQuery
     const settings = { describe_compact_output: 1 }
     const text = await repeated(async () => {
       const chunks: Uint8Array[] = []
@@ -62,6 +79,9 @@ export class TrialStatements implements Trials {
     })
   }
 }
+
+/** CANNOT_CONVERT_TYPE */
+const cannotConvertCode = 70
 
 function readColumn(line: string): DescribedColumn {
   // DESCRIBE gives these.
