@@ -6,6 +6,7 @@ import type { JwtSigner } from './jwt/jwt-signer.ts'
 import { isLost } from './lost-filter.ts'
 import type { Permissions } from './permissions.ts'
 import type { CheckFilter, ScopeBinderOptions } from './scopes/scope-binder.ts'
+import type { ResourceKind } from './scopes/scope-types.ts'
 import { coversAll, outlives } from './strength.ts'
 import type { Tokens } from './tokens/token.types.ts'
 
@@ -39,7 +40,8 @@ export class JwtIssuer {
     if (this.#deps.tokens.signingKey === null) throw errors.JWT_UNAVAILABLE()
     const body = readJwtRequest(documentText)
     if (body.kind === 'refused') throw errors.JWT_INVALID({ reason: body.reason })
-    const { scopes, perSecondMax } = body
+    const scopes = body.scopes.map((scope) => this.#bound(scope))
+    const { perSecondMax } = body
     const given = body.name ?? name
     if (given === undefined) throw errors.NAME_MISSING()
     if (outlives(editor, expiresAtSeconds * 1_000)) throw errors.TOKEN_STRONGER()
@@ -47,6 +49,12 @@ export class JwtIssuer {
     const signed = this.#deps.signer.sign({ name: given, expiresAtSeconds, scopes, perSecondMax })
     if (signed.kind === 'refused') throw errors.JWT_INVALID({ reason: signed.reason })
     return signed.token
+  }
+
+  /** A filter by a name would be gone with the name, and others of its scopes, or pipes, may lead to the same rows. */
+  #bound({ resourceId: _, ...scope }: JwtScope): JwtScope {
+    const { id, isQuarantine } = this.#deps.lookup.find(kindOf(scope), scope.resource)
+    return scope.filter === null || id === undefined || isQuarantine ? scope : { ...scope, resourceId: id }
   }
 
   async #check(scopes: readonly JwtScope[], editor: Permissions): Promise<void> {
@@ -67,13 +75,21 @@ export class JwtIssuer {
 }
 
 /**
- * What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. A filter of
- * what does not exist stays, as a lost one.
+ * What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. A filter holds for
+ * what has its name, and for what it was made for as well; one of what does not exist stays, as a lost one.
  */
 export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): readonly Grant[] {
-  return scopes.flatMap(({ type, resource, filter, fixedParameters }): readonly Grant[] => {
-    const { id, isQuarantine } = lookup.find(type === 'PIPES:READ' ? 'pipe' : 'datasource', resource)
-    if (id !== undefined && !isQuarantine) return [{ type, resource: id, filter, fixedParameters }]
+  return scopes.flatMap((scope): readonly Grant[] => {
+    const { type, resource, resourceId, filter, fixedParameters } = scope
+    const { id, isQuarantine } = lookup.find(kindOf(scope), resource)
+    const named = id === undefined || isQuarantine ? [] : [id]
+    const bound = resourceId === undefined || lookup.kindOf(resourceId) !== kindOf(scope) ? [] : [resourceId]
+    const ids = [...new Set([...named, ...bound])]
+    if (ids.length > 0) return ids.map((one) => ({ type, resource: one, filter, fixedParameters }))
     return filter === null ? [] : [{ type, resource, filter, fixedParameters }]
   })
+}
+
+function kindOf({ type }: JwtScope): ResourceKind {
+  return type === 'PIPES:READ' ? 'pipe' : 'datasource'
 }

@@ -78,7 +78,12 @@ export const operations = {
     reach: 'some',
     scopes: ['DATASOURCES:READ', 'PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'],
   },
-  'sql:read': { of: null, ...readers, reach: 'some', scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'] },
+  'sql:read': {
+    of: null,
+    ...readers,
+    reach: 'some',
+    scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL', 'ORG_DATASOURCES:READ'],
+  },
   'job:read': { of: null, ...writers, scopes: [] },
   'job:cancel': { of: null, ...writers, scopes: [] },
   'variable:read': { of: null, ...writers, scopes: [] },

@@ -29,6 +29,7 @@ export interface JwtWarrant {
 export interface JwtWarrantScope {
   readonly type: JwtScopeType
   readonly resource: string
+  readonly resourceId?: string
   readonly filter: string | null
   /** Names and values as JSON has them; null for none. */
   readonly fixedParameters: readonly (readonly [name: string, value: unknown])[] | null

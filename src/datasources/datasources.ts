@@ -216,7 +216,7 @@ class OpenDataSources implements DataSources {
     throw this.find(name) === undefined ? errors.DATASOURCE_NOT_FOUND({ name }) : errors.DATASOURCE_EXISTS({ name })
   }
 
-  async revise(nameOrId: string, { name, description, version, isForced = false }: Revision): Promise<DataSource> {
+  async revise(nameOrId: string, { name, description, version, ...how }: Revision): Promise<DataSource> {
     const { id, name: oldName } = this.get(nameOrId)
     const event = name === undefined || name === oldName ? 'alter' : 'rename'
     const revise = () =>
@@ -235,7 +235,8 @@ class OpenDataSources implements DataSources {
           if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion)
         }
         if (!isRenamed || users === undefined) return await this.#catalog.revise(id, revision, checkVersion)
-        const rename = { id, oldName: current.name, newName: name, isForced }
+        const { isForced = false, mayPassOn = true } = how
+        const rename = { id, oldName: current.name, newName: name, isForced, mayPassOn: () => mayPassOn }
         return await users.rename(rename, (pipes, guard) => {
           const check = (): void => {
             guard()

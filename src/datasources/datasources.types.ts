@@ -151,6 +151,8 @@ export interface DataSourceRename {
   readonly newName: string
   /** Whether pipes whose SQL goes by the name get the new one; else they refuse the rename. */
   readonly isForced: boolean
+  /** Whether pipes that name what is to be its name may read its rows then; else they refuse the rename. */
+  readonly mayPassOn: () => boolean
 }
 
 export type WriteRename<Result> = (pipes: readonly Pipe[], guard: () => void) => Promise<Result>
@@ -185,6 +187,8 @@ export interface Revision {
   readonly description: string | undefined
   /** Whether pipes whose SQL goes by the name get the new one. */
   readonly isForced?: boolean
+  /** Whether whoever asks reads all of its rows, and so may have pipes read it under the new name. Absent is true. */
+  readonly mayPassOn?: boolean
   /** The version under which it is read from now on. */
   readonly version?: number | undefined
 }

@@ -6,8 +6,7 @@ import type { Query } from '../query/query.types.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
-import { ReaderRenames, type ReaderRenamesOptions, type WriteRename } from './reader-renames.ts'
-import type { Rename } from './rename-nodes.ts'
+import { type PlannedRename, ReaderRenames, type ReaderRenamesOptions, type WriteRename } from './reader-renames.ts'
 import { checkFreed, checkTaken, checkVersion } from './version-reads.ts'
 
 /** The pipes that use data sources, in order of their creation. */
@@ -18,8 +17,8 @@ export interface PipeUsers {
   possiblyUsing(id: DataSourceId): readonly Pipe[]
   /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
   readNames(): Promise<void>
-  /** Has a rename written with the pipes that read it. @throws DATASOURCE_USED (409), and what `write` throws. */
-  rename<Result>(rename: Rename & { readonly isForced: boolean }, write: WriteRename<Result>): Promise<Result>
+  /** Has a rename written with the pipes that read it. @throws what `ReaderRenames.run` does. */
+  rename<Result>(rename: Omit<PlannedRename, 'kind'>, write: WriteRename<Result>): Promise<Result>
   /** Refuses a name that pipes read something else under; `id` is of who is to have it, null for something new. @throws DATASOURCE_USED, PIPE_USED (409). */
   checkTaken(name: string, id: DataSourceId | null): void
   /** Refuses that a data source goes whose readers would read something else then. @throws DATASOURCE_USED (409). */

@@ -15,7 +15,7 @@ import { readNames } from '../query/branch-reads.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import type { Query } from '../query/query.types.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode, ofNode } from './changed-node.ts'
@@ -171,7 +171,7 @@ class PipesService implements Pipes {
     })
   }
 
-  revise(nameOrId: string, { name, description, isForced = false }: PipeRevision): Promise<Pipe> {
+  revise(nameOrId: string, { name, description, isForced = false }: PipeRevision, author: ReadScope): Promise<Pipe> {
     return this.#change(nameOrId, async (pipe) => {
       if (name === undefined && description === undefined) {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
@@ -180,9 +180,23 @@ class PipesService implements Pipes {
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
       if (revised.name === pipe.name) return await this.#save(revised, pipe)
       this.#catalog.checkPipeName(revised.name)
-      const rename = { kind: 'pipe', id: pipe.id, oldName: pipe.name, newName: revised.name, isForced } as const
+      const mayPassOn = (): boolean => this.#mayAnswerBy(pipe, author)
+      const names = { oldName: pipe.name, newName: revised.name }
+      const rename = { kind: 'pipe', id: pipe.id, ...names, isForced, mayPassOn } as const
       return await this.#renames.run(rename, (along, guard) => this.#save(revised, pipe, { along, guard }))
     })
+  }
+
+  /** Whether the author might have published the node that answers for a pipe. */
+  #mayAnswerBy(pipe: Pipe, author: ReadScope): boolean {
+    const node = answeringNode(pipe)
+    try {
+      if (node !== undefined) this.#query.checkAuthor(pipe, pipe.nodes.indexOf(node), author)
+      return true
+    } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.code === 'READ_DENIED') return false
+      throw thrown
+    }
   }
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {

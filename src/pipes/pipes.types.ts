@@ -47,8 +47,11 @@ export interface Pipes {
    * @throws what `create` does; PIPE_NOT_FOUND (404).
    */
   copy(request: CopyRequest, author: ReadScope): Promise<Pipe>
-  /** @throws NAME_INVALID, CHANGE_EMPTY (400), PIPE_NOT_FOUND (404), …_EXISTS, PIPE_USED (409) */
-  revise(nameOrId: string, revision: PipeRevision): Promise<Pipe>
+  /**
+   * @param author must be able to read what a pipe gives that gets a name which other pipes read.
+   * @throws NAME_INVALID, CHANGE_EMPTY (400), READ_DENIED (403), PIPE_NOT_FOUND (404), …_EXISTS, PIPE_USED (409)
+   */
+  revise(nameOrId: string, revision: PipeRevision, author: ReadScope): Promise<Pipe>
   /**
    * Refused with PIPE_USED, VIEW_USED (409) while other pipes read it, unless it is forced: those stay, and fail; views that are
    * made of its SQL stay as they are. Its own views go, and what they have filled stays.

@@ -9,6 +9,7 @@ import { newWayBudget, type WayBudget } from '../query/node-ways.ts'
 import type { Query } from '../query/query.types.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
+import { isNamedByPipes } from './name-readers.ts'
 import { dependenciesAfter, nodeReads } from './node-reads.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
@@ -23,10 +24,12 @@ interface RenamePlan {
   readonly pipes: readonly Pipe[]
 }
 
-interface PlannedRename extends Rename {
+export interface PlannedRename extends Rename {
   readonly kind: 'data source' | 'pipe'
   /** Whether SQL that goes by the name is changed; else it refuses the rename. */
   readonly isForced: boolean
+  /** Whether whoever asks may have others read what is renamed: pipes may name what is to be its name, and find it then. */
+  readonly mayPassOn: () => boolean
 }
 
 interface Deps {
@@ -50,6 +53,8 @@ interface Reader {
 export type WriteRename<Result> = (pipes: readonly Pipe[], guard: () => void) => Promise<Result>
 
 const triesMax = 10
+const unreadHint =
+  'Pipes read the new name: who gives it to something must be able to read all of that, without a filter'
 const retryAfterSeconds = 1
 
 export class ReaderRenames {
@@ -68,7 +73,8 @@ export class ReaderRenames {
   /**
    * Plans a rename and has it written by `write`, with a guard for the moment of the change.
    *
-   * @throws DATASOURCE_USED, PIPE_USED (409) when SQL goes by the name and is not to be changed, or cannot be with certainty;
+   * @throws READ_DENIED (403) when pipes would read under the new name what whoever asks may not read; DATASOURCE_USED, PIPE_USED (409)
+   *   when SQL goes by the name and is not to be changed, or cannot be with certainty;
    *   CHANGES_TOO_MANY (503) when others change the catalog all the while; what `write` throws.
    */
   async run<Result>(rename: PlannedRename, write: WriteRename<Result>): Promise<Result> {
@@ -89,6 +95,7 @@ export class ReaderRenames {
   async #plan(rename: PlannedRename): Promise<RenamePlan> {
     const { catalogVersion } = this.#catalog
     await readNames(this.#catalog.listPipes())
+    await this.#refuseUnread(rename)
     const certain = this.#readers.of(rename.id)
     const possible = possibleReaders({ id: rename.id, name: rename.oldName }, this.#catalog)
     const readers: Reader[] = []
@@ -98,6 +105,12 @@ export class ReaderRenames {
     }
     this.#refuse(rename, readers)
     return { catalogVersion, pipes: readers.map((reader) => this.#renamed(reader, rename)) }
+  }
+
+  /** Where nothing has the name, pipes that name it fail until something has. */
+  async #refuseUnread({ oldName, newName, mayPassOn }: PlannedRename): Promise<void> {
+    if (mayPassOn() || !(await isNamedByPipes(newName, this.#catalog.listPipes()))) return
+    throw errors.READ_DENIED({ name: oldName, hint: unreadHint })
   }
 
   async #nodesOf(pipe: Pipe, rename: PlannedRename, budget: WayBudget): Promise<readonly RenamedNode[]> {

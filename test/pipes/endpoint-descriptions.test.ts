@@ -53,7 +53,7 @@ t.test('the engine is asked once for a definition, whatever else changes', async
   const later = await all()
   t.strictSame(asked, ['a', 'b', 'c'])
   t.equal(later.endpoints[0], first.endpoints[0], 'the same description')
-  await pipes.revise('a', { name: undefined, description: 'told' })
+  await pipes.revise('a', { name: undefined, description: 'told' }, adminScope)
   t.match(await all(), { endpoints: [{ name: 'a', description: 'told' }, { name: 'c' }] })
   await pipes.editNode('c', 'c_node', {
     name: undefined,

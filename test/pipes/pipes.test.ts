@@ -48,7 +48,7 @@ t.test('changes of one pipe are made one after the other, each on what the one b
     pipes.publish('a', 'y'),
     pipes.removeNode('a', 'y'),
     pipes.editNode('a', 'y', { ...noEdit, name: 'z' }),
-    pipes.revise('a', { name: 'b', description: undefined }),
+    pipes.revise('a', { name: 'b', description: undefined }, adminScope),
     pipes.unpublish('a', 'z'),
     pipes.drop('a', { isForced: false }),
     pipes.appendNode('a', node('y', 'x')),
@@ -80,14 +80,14 @@ t.test('what other pipes became while a node was checked is looked at when it is
   beforeCheck.push(() => pipes.drop('a', { isForced: false }))
   await t.rejects(create('b', node('x', 'a')), { code: 'SQL_INVALID', message: "Resource 'a' not found" })
   await create('a', node('x', ''))
-  beforeCheck.push(() => pipes.revise('a', { name: 'c', description: undefined }))
+  beforeCheck.push(() => pipes.revise('a', { name: 'c', description: undefined }, adminScope))
   await t.rejects(create('b', node('x', 'a')), { code: 'SQL_INVALID', message: "Resource 'a' not found" })
   await create('b', node('x', ''))
   beforeCheck.push(() => pipes.editNode('c', 'x', { ...noEdit, sql: 'b' }))
   await t.rejects(pipes.editNode('b', 'x', { ...noEdit, sql: 'c' }), {
     ...{ code: 'SQL_INVALID', message: /Circular dependency/ },
   })
-  beforeCheck.push(() => pipes.revise('c', { name: 'd', description: undefined }))
+  beforeCheck.push(() => pipes.revise('c', { name: 'd', description: undefined }, adminScope))
   await t.rejects(create('d', node('x', '')), { code: 'PIPE_EXISTS' })
   t.same(
     pipes.list().map(({ name, nodes }) => [name, nodes[0]?.sql]),
@@ -147,7 +147,7 @@ t.test('times tell when a pipe and its nodes were made and changed', async (t) =
     () => pipes.publish('a', 'y'),
     () => pipes.unpublish('a', null),
     () => pipes.removeNode('a', 'y'),
-    () => pipes.revise('a', { name: undefined, description: 'x' }),
+    () => pipes.revise('a', { name: undefined, description: 'x' }, adminScope),
   ]) {
     clock.nowMs += 1_000
     await change()
@@ -211,7 +211,7 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
   ] as const) {
     const description = 'd'.repeat(length)
     for (const change of [
-      () => pipes.revise('full', { name: undefined, description }),
+      () => pipes.revise('full', { name: undefined, description }, adminScope),
       () => pipes.editNode('full', 'n1', { ...noEdit, description }),
       () => pipes.copy({ name: 'long', from: 'full', description }),
     ]) {
@@ -229,7 +229,7 @@ t.test('a change that cannot be written was not made', async (t) => {
   for (const change of [
     () => pipes.create({ name: 'x', description: '', nodes: [] }),
     () => pipes.copy({ name: 'x', from: 'top', description: undefined }),
-    () => pipes.revise('top', { name: 'x', description: undefined }),
+    () => pipes.revise('top', { name: 'x', description: undefined }, adminScope),
     () => pipes.appendNode('top', node('c', 'b')),
     () => pipes.editNode('top', 'b', { ...noEdit, sql: '' }),
     () => pipes.removeNode('top', 'b'),
@@ -398,7 +398,7 @@ async function apply(change: Change, { catalog, pipes, readers }: Pick<OpenedPip
     case 'copy':
       return await pipes.copy({ name: change.name, from: change.from, description: undefined })
     case 'rename':
-      return await pipes.revise(change.name, { name: change.to, description: undefined })
+      return await pipes.revise(change.name, { name: change.to, description: undefined }, adminScope)
     case 'drop':
       return await pipes.drop(change.name, { isForced: change.isForced })
     case 'append':

@@ -15,6 +15,8 @@ export interface JwtScope {
   readonly type: JwtScopeType
   /** Name or id. It is not looked up, and cannot follow a rename. */
   readonly resource: string
+  /** The id of what a filter was made for, where the service has signed it: the filter holds for that under each name. Absent for none. */
+  readonly resourceId?: string
   /** A condition on the rows that are read, as it was sent: nobody has parsed it. Null for none. */
   readonly filter: string | null
   /** Values of a pipe's parameters, texts, numbers, booleans and lists of these; null for none. */
@@ -108,7 +110,7 @@ const typesBySpelling: ReadonlyMap<JwtJson | undefined, JwtScopeType> = new Map(
   ['DATASOURCE:APPEND', 'DATASOURCES:APPEND'],
 ])
 
-const scopeMembers = ['type', 'resource', 'fixed_params', 'filter']
+const scopeMembers = ['type', 'resource', 'fixed_params', 'filter', 'resource_id']
 
 function readScope(scope: JwtJson, place: string): JwtScope {
   if (!isJwtObject(scope)) throw new JwtFault(`${place} is not an object`)
@@ -127,7 +129,14 @@ function readScope(scope: JwtJson, place: string): JwtScope {
   if (fixedParameters !== null && type !== 'PIPES:READ') {
     throw new JwtFault(`${place} is not about a pipe, and takes no fixed_params`)
   }
-  return { type, resource, filter, fixedParameters }
+  const resourceId = readResourceId(scope, place)
+  if (resourceId !== undefined && filter === null) throw new JwtFault(`${place} has a resource_id and no filter`)
+  return { type, resource, filter, fixedParameters, ...(resourceId === undefined ? {} : { resourceId }) }
+}
+
+function readResourceId(scope: JwtObject, place: string): string | undefined {
+  if (!scope.has('resource_id')) return undefined
+  return readText(scope.get('resource_id'), `${place}.resource_id`, jwtClaimLimits.resourceCharactersMax)
 }
 
 /** An empty filter is refused: it reads as if it filtered, and would not. */

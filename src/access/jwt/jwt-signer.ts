@@ -76,12 +76,13 @@ function timeFault(expiresAtSeconds: number, nowSeconds: number): string | null 
   return null
 }
 
-function scopeJson({ type, resource, filter, fixedParameters }: JwtScope): object {
+function scopeJson({ type, resource, resourceId, filter, fixedParameters }: JwtScope): object {
   return {
     type,
     resource,
     // `fromEntries` makes members of all names, `__proto__` included.
     ...(fixedParameters === null ? {} : { fixed_params: Object.fromEntries(fixedParameters) }),
     ...(filter === null ? {} : { filter }),
+    ...(resourceId === undefined ? {} : { resource_id: resourceId }),
   }
 }

@@ -14,7 +14,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, mayReadAll, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addRowDelete } from './row-delete.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
@@ -37,7 +37,8 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
         const { name } = revision
         const isOther = name !== undefined && name !== dataSources.find(nameOf(request))?.name
         if (isOther) requireAccess(request, 'datasource:create', name)
-        const revised = await dataSources.revise(nameOf(request), revision)
+        const mayPassOn = mayReadAll(request, nameOf(request))
+        const revised = await dataSources.revise(nameOf(request), { ...revision, mayPassOn })
         return await sendSingle(request, reply, { deps, dataSource: revised })
       },
       DELETE: async (request, reply) => {

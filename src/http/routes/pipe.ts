@@ -58,7 +58,8 @@ function addOwnPath({ app, deps, pipes, readInput }: RouteContext): void {
         if (name !== undefined && name !== pipes.find(pipeOf(request))?.name)
           requireAccess(request, 'pipe:create', name)
         const revision = { name, description: parameters.get('description'), isForced }
-        return sendPipe(request, reply, { deps, pipe: await pipes.revise(pipeOf(request), revision) })
+        const pipe = await pipes.revise(pipeOf(request), revision, readScopeOf(request))
+        return sendPipe(request, reply, { deps, pipe })
       },
       DELETE: async (request, reply) => {
         const { parameters } = await readInput(request)

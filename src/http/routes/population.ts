@@ -15,7 +15,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { type PopulateOrder, readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, mayReadAll, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
@@ -135,10 +135,6 @@ async function requireReads(
   if (read.every((id) => mayReadAll(request, id))) return
   // It may read pipes in their place.
   await query.checkNode(pipe, node, pipe.nodes.indexOf(node), readScopeOf(request))
-}
-
-function mayReadAll(request: FastifyRequest, dataSourceId: string): boolean {
-  return request.server.access.refusalOf(callerOf(request), 'quarantine:read', dataSourceId) === null
 }
 
 /** The job that fills what was pinned when the view of a node was made; nothing where there is none. */

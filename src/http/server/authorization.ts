@@ -56,6 +56,11 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
   request.judgedName = resource
 }
 
+/** Whether whoever asks reads all rows of a data source, by its name or id. */
+export function mayReadAll(request: FastifyRequest, dataSource: string): boolean {
+  return request.server.access.refusalOf(callerOf(request), 'quarantine:read', dataSource) === null
+}
+
 /** Whether the token in the head of a request gives a right to something of the whole workspace; for a route that needs no token. */
 export function mayDo(request: FastifyRequest, operation: Operation): boolean {
   const { access } = request.server

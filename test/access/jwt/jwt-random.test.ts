@@ -64,6 +64,7 @@ function randomPayload(random: SeededRandom): Record<string, unknown> {
     resource: rarely('r', '', 5, undefined),
     fixed_params: rarely(undefined, { a: 1 }, { a: [1, 'x', true] }, {}, { a: null }, [], 'x'),
     filter: rarely(undefined, 'a = 1', '', ' ', 7),
+    resource_id: rarely(undefined, 't_1', '', 7),
   })
   return jwtPayload({
     workspace_id: rarely(jwtWorkspaceId, 'other', '', undefined, 5),
@@ -139,7 +140,7 @@ function referenceKind(token: string): 'accepted' | 'otherWorkspace' | 'refused'
 
 function isReferenceScope(scope: unknown): boolean {
   if (!isObject(scope)) return false
-  const { type, resource, fixed_params, filter, ...others } = scope
+  const { type, resource, fixed_params, filter, resource_id, ...others } = scope
   if (typeof type !== 'string' || Object.keys(others).length > 0) return false
   if (!/^(PIPES?:READ|DATASOURCES?:(READ|APPEND))$/.test(type)) return false
   if (typeof resource !== 'string' || resource === '') return false
@@ -150,7 +151,8 @@ function isReferenceScope(scope: unknown): boolean {
     if (!values.every((value) => ['string', 'number', 'boolean'].includes(typeof value))) return false
     if (Object.keys(fixed_params).length > 0 && !type.startsWith('PIPE')) return false
   }
-  if (filter === undefined) return true
+  if (resource_id !== undefined && (typeof resource_id !== 'string' || resource_id === '')) return false
+  if (filter === undefined) return resource_id === undefined
   return typeof filter === 'string' && filter.trim() !== '' && !type.endsWith('APPEND')
 }
 

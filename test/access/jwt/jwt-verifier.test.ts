@@ -103,7 +103,10 @@ t.test('claims that are malformed are refused, with the place', async (t) => {
     [scopes({ resource: undefined }), 'scopes[1].resource is missing, or is not a text'],
     [scopes({ resource: '' }), 'scopes[1].resource is empty'],
     [scopes({ resource: long(257) }), 'scopes[1].resource is longer than 256 characters'],
-    [scopes({ filters: 'a = 1' }), 'scopes[1] has a member other than type, resource, fixed_params, filter'],
+    [
+      scopes({ filters: 'a = 1' }),
+      'scopes[1] has a member other than type, resource, fixed_params, filter, resource_id',
+    ],
     [scopes({ filter: ' \n' }), 'scopes[1].filter is blank'],
     [scopes({ filter: '' }), 'scopes[1].filter is empty'],
     [scopes({ filter: null }), 'scopes[1].filter is missing, or is not a text'],

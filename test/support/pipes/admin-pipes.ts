@@ -36,7 +36,7 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     possibleDependencies: (pipe, node) => pipes.possibleDependencies(pipe, node),
     create: async (request) => (await pipes.create(request, adminScope)).pipe,
     copy: (request) => pipes.copy(request, adminScope),
-    revise: (pipe, revision) => pipes.revise(pipe, revision),
+    revise: (pipe, revision) => pipes.revise(pipe, revision, adminScope),
     drop: (pipe, options) => pipes.drop(pipe, options),
     appendNode: (pipe, request) => pipes.appendNode(pipe, request, adminScope),
     editNode: (pipe, node, edit) => pipes.editNode(pipe, node, edit, adminScope),
