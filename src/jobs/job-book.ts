@@ -105,6 +105,11 @@ export class JobBook {
     return this.#ownEntries().flatMap(({ job }) => (isFinal(job.status) ? [] : [job]))
   }
 
+  /** Those that have not ended, and the last of the others: as many as no group has. */
+  recent(): readonly Job[] {
+    return this.#ownEntries().map(({ job }) => job)
+  }
+
   /**
    * Reads some of the jobs that have ended and that nobody has asked for yet, so that who does need not wait.
    *

@@ -15,7 +15,7 @@ import { isFinal } from './job-states.ts'
 import type { Job, JobFilter, JobKind, Jobs, NewJob, OnJobLimit } from './jobs.types.ts'
 import { newcomersShareOf } from './newcomers-share.ts'
 import { keptOrder } from './running-job.ts'
-import { tellJob } from './told-jobs.ts'
+import { tellJob, tellJobAgain } from './told-jobs.ts'
 
 export interface JobsOptions {
   /** Jobs of one kind that may wait. */
@@ -60,6 +60,8 @@ const sliceMs = 60_000
 const watchesMax = 1_000
 const watchesPerCallerMax = 200
 const closeTimeMaxMs = 30_000
+/** Of jobs that changed so long before a start: with time for a machine to be mended. */
+const toldAgainMs = 24 * 3_600_000
 const retryAfterSeconds = 10
 /** When the start of the service is over. */
 const readAheadDelayMs = 2_000
@@ -122,6 +124,9 @@ class OpenJobs implements Jobs {
   }
 
   async start(): Promise<void> {
+    const { book, now, workRecorder } = this.#deps
+    const sinceMs = now() - toldAgainMs
+    for (const job of book.recent()) if (job.updatedAtMs >= sinceMs) tellJobAgain(job, workRecorder)
     await this.#runner.start()
     this.#forgetSoon()
     this.#readTimer = setTimeout(

@@ -1,3 +1,4 @@
+import { withoutQuoted } from '../observe/quoted-rows.ts'
 import type { OperationRecord, RecordedSource, WorkRecorder } from '../observe/work-recorder.types.ts'
 import type { Job } from './jobs.types.ts'
 
@@ -30,6 +31,19 @@ export function tellJob(job: Job, recordedError: string | null, recorder: WorkRe
   const ending = status === 'cancelled' ? 'The job was cancelled.' : error
   const operation = { eventType: told, dataSource, ...times, ...rowsOf(job), jobId: id, ...pipeOf(job), error: ending }
   recorder.operation(kind === 'import' ? { ...operation, ...ofImport(job) } : operation)
+}
+
+/**
+ * Tells once more of the status that a job had when an earlier process ended: rows of the service data sources that a kill found in memory
+ * are gone. A row of the same status takes the place of the one that may be there.
+ */
+export function tellJobAgain(job: Job, recorder: WorkRecorder | undefined): void {
+  if (recorder?.isOn !== true) return
+  const { id, kind, status, subject, details, createdAtMs, updatedAtMs, startedAtMs, errors, errorQuotes } = job
+  // What ended it is not known any more, but for its words, which may be the engine's.
+  const words = errors.map((text, index) => withoutQuoted(errorQuotes[index]?.withoutRows ?? text))
+  const error = status === 'error' ? words.join('; ') : null
+  recorder.job({ id, kind, status, subject, details, error, createdAtMs, updatedAtMs, startedAtMs })
 }
 
 /** An import may end before its data source is found or made: then it has the name that was asked for alone. */

@@ -1,6 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JobKind, Jobs, WorkingJob } from '../../src/jobs/jobs.types.ts'
+import { type JobRecord, noRecorder } from '../../src/observe/work-recorder.types.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openTestJobs, startTestJobs } from '../support/jobs/open-test-jobs.ts'
@@ -86,6 +87,43 @@ t.test('after a kill, what may begin anew and has saved nothing does so, else it
   t.match(third.jobs.find(id), { status: 'working', startedAtMs: 9_000 })
   held.succeed()
   await untilStatus(third.jobs, id, 'done')
+})
+
+t.test('a start tells the recorder of the last statuses once more, without what errors quote', async (t) => {
+  const storage = new MemoryStorage()
+  const first = new TestKind()
+  const told: JobRecord[] = []
+  const workRecorder = { ...noRecorder, isOn: true, job: (record: JobRecord) => told.push(record) }
+  const { jobs } = await startTestJobs(t, { kinds: [first], storage, now: () => 1_000 })
+  const ids: string[] = []
+  for (const order of ['fails', 'works', 'waits']) ids.push((await jobs.add(newJob({ order }))).id)
+  const [failed = '', working = '', waiting = ''] = ids
+  const ended = untilStatus(jobs, failed, 'error')
+  ;(await first.begun(0)).fail(errors.JOB_KIND_UNKNOWN({ kind: "of 'hidden'" }))
+  await ended
+  await first.begun(1)
+
+  const { jobs: again } = await openTestJobs(t, { kinds: [new TestKind()], storage, now: () => 2_000, workRecorder })
+  await again.start()
+  const before = told.slice(0, 3)
+  t.match(
+    before.map(({ id, status }) => [id, status]),
+    [
+      [failed, 'error'],
+      [working, 'working'],
+      [waiting, 'waiting'],
+    ],
+  )
+  t.notMatch(before[0]?.error, /hidden/)
+  t.match(before[0]?.error, /kind/)
+
+  told.length = 0
+  const later = 1_000 + 25 * 3_600_000
+  await (await openTestJobs(t, { storage, now: () => later, workRecorder })).jobs.start()
+  t.notOk(
+    told.some(({ updatedAtMs }) => updatedAtMs === 1_000),
+    'not of jobs that changed long ago',
+  )
 })
 
 t.test('after a kill, what worked and cannot go on ends in an error with the reason', async (t) => {
