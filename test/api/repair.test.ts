@@ -135,6 +135,9 @@ t.test(
     }
     t.match(await call('GET', '/v0/datasources/in_near'), { json: { views_behind: [stale] } })
     t.match(await call('GET', '/v0/datasources/in_far'), { json: { lacks_rows_of: [stale] } })
+    await calls.fill('farther', 'SELECT day, v FROM in_far', { datasource: 'in_farther', ...plain })
+    t.match(await calls.verify('farther'), { note: /'lacks_rows_of' of GET \/v0\/datasources\/in_far says/ })
+    await call('DELETE', '/v0/pipes/farther/nodes/farther_view/materialization')
     t.match(await calls.repair('far'), { status: 'done', partitions_repaired: 2 })
     t.match(await calls.verify('far'), { equal: true })
     t.notMatch((await call('GET', '/v0/datasources/in_far')).text, /lacks_rows_of/)

@@ -9,12 +9,22 @@ const othersNote =
 
 const leftOutNote = "'equal' speaks of the columns that are compared: those in 'columns_not_compared' may differ."
 
-/** What a comparison of a view with its query found. */
-export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): object {
+const lackingNote = (names: readonly string[]): string =>
+  `What it is compared with lacks rows that came while Materialized Views were parked: 'lacks_rows_of' of ${names.map((name) => `GET /v0/datasources/${name}`).join(' and ')} says of which.`
+
+/**
+ * What a comparison of a view with its query found.
+ * @param lacking names of the data sources that it reads and that lack rows of views before it.
+ */
+export function verifyShape({ reasons, partitions, leftOut }: VerifyReport, lacking: readonly string[] = []): object {
   const judged = partitions.filter(({ reason }) => reason === null)
   const differing = judged.filter(({ isEqual }) => !isEqual)
   const isComparable = reasons.length === 0
-  const notes = [...(differing.length === 0 ? [] : [othersNote]), ...(leftOut.length === 0 ? [] : [leftOutNote])]
+  const notes = [
+    ...(differing.length === 0 ? [] : [othersNote]),
+    ...(leftOut.length === 0 ? [] : [leftOutNote]),
+    ...(lacking.length === 0 ? [] : [lackingNote(lacking)]),
+  ]
   return {
     comparable: isComparable,
     reason: isComparable ? null : reasons.join('; '),

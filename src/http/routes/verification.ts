@@ -16,7 +16,7 @@ import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
 import { answerTo } from './population.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'repairs' | 'verifies'>
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'pipes' | 'repairs' | 'verifies'>
 
 const repairNeed = onPath('pipe:materialize', 'pipe', { also: ['target:fill', 'target:create', 'target:compare'] })
 const verifyNeed = onPath('pipe:verify', 'pipe', { also: ['target:compare'] })
@@ -31,8 +31,11 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
     requireCompare(request, materialized, deps)
     const report = await deps.verifies.verify(materialized, leftSignal(reply))
     const { sourceId, targetId } = materialized.view
-    const [source, target] = [sourceId, targetId].map((id) => ({ id, name: deps.dataSources.find(id)?.name ?? id }))
-    return sendJson(reply, 200, { source, datasource: target, ...verifyShape(report) })
+    const nameOf = (id: string): string => deps.dataSources.find(id)?.name ?? id
+    const [source, target] = [sourceId, targetId].map((id) => ({ id, name: nameOf(id) }))
+    const sources = [...new Set(branchesOf(materialized.view).map((branch) => branch.sourceId))]
+    const lacking = sources.filter((id) => deps.behind.into(id).length > 0).map(nameOf)
+    return sendJson(reply, 200, { source, datasource: target, ...verifyShape(report, lacking) })
   }
   addPath(app, '/v0/pipes/:pipe/nodes/:node/verify', { GET: verify }, { needs: { GET: verifyNeed } })
   const repair = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

@@ -86,7 +86,7 @@ function refuseTruncate({ id, name }: DataSource, view: PopulatedView, { views }
   }
   if (views.some(({ source }) => source === id)) {
     const reason =
-      'Materialized Views read it, which would keep what they made of its old rows; leave truncate out, or replace the content of the first Data Source'
+      'Materialized Views read it, which would keep what they made of its old rows; leave truncate out, replace the content of the first Data Source, or use repair with force=true, which tells which views are incomplete then'
     throw errors.POPULATE_REFUSED({ datasource: name, reason })
   }
 }
