@@ -10,10 +10,11 @@ export async function isNamedByPipes(name: string, pipes: readonly Pipe[]): Prom
   for (const { nodes } of pipes) {
     for (const [position, node] of nodes.entries()) {
       await giveWay()
-      // A name of an earlier node stands for that.
-      if (nodes.slice(0, position).some((earlier) => earlier.name === name)) continue
+      // The very name of an earlier node stands for that.
+      const own = new Set(nodes.slice(0, position).map((earlier) => earlier.name))
       const named = namedInNode(node)
-      const isNamed = [...named.tables, ...named.possible].some((table) => baseOf(table.name) === baseOf(name))
+      const tables = [...named.tables, ...named.possible].filter((table) => !own.has(table.name))
+      const isNamed = tables.some((table) => baseOf(table.name) === baseOf(name))
       if (isNamed || (isTemplate(node.sql) && mayBeMade(named, { id: '', name }))) return true
     }
   }

@@ -42,7 +42,15 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
   ] as const) {
     await done('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes: [{ name: `${pipe}_0`, sql }] }))
   }
-  for (const name of ['branched', 'kept', 'aged', 'aged__v3']) {
+  const shadowed = [
+    { name: 'shadow', sql: 'SELECT 1 AS one' },
+    {
+      name: 'last',
+      sql: '% {% if defined(x) %} SELECT * FROM shadow_quarantine {% else %} SELECT * FROM shadow {% end %}',
+    },
+  ]
+  await done('POST', '/v0/pipes', JSON.stringify({ name: 'shadows', nodes: shadowed }))
+  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow']) {
     const refused = await writer('PUT', `/v0/datasources/ev?name=${name}&force=true`)
     t.equal(refused.status, 403, `${name}: ${refused.text}`)
   }
