@@ -40,7 +40,7 @@ export class JwtIssuer {
     if (this.#deps.tokens.signingKey === null) throw errors.JWT_UNAVAILABLE()
     const body = readJwtRequest(documentText)
     if (body.kind === 'refused') throw errors.JWT_INVALID({ reason: body.reason })
-    const scopes = body.scopes.map((scope) => this.#bound(scope))
+    const scopes = body.scopes.map((scope) => this.#bound(scope, editor))
     const { perSecondMax } = body
     const given = body.name ?? name
     if (given === undefined) throw errors.NAME_MISSING()
@@ -51,10 +51,16 @@ export class JwtIssuer {
     return signed.token
   }
 
-  /** A filter by a name would be gone with the name, and others of its scopes, or pipes, may lead to the same rows. */
-  #bound({ resourceId: _, ...scope }: JwtScope): JwtScope {
+  /**
+   * What narrows a right by a name would be gone with the name, and others of its scopes, or pipes, may lead to the same rows. Whoever does not see
+   * all could have the name given to what he may not read, so his go by the id.
+   */
+  #bound({ resourceId: _, ...scope }: JwtScope, editor: Permissions): JwtScope {
     const { id, isQuarantine } = this.#deps.lookup.find(kindOf(scope), scope.resource)
-    return scope.filter === null || id === undefined || isQuarantine ? scope : { ...scope, resourceId: id }
+    if (id === undefined || isQuarantine) return scope
+    if (!editor.readsEverything) return { ...scope, resource: id }
+    const isNarrowed = scope.filter !== null || scope.fixedParameters !== null
+    return isNarrowed ? { ...scope, resourceId: id } : scope
   }
 
   async #check(scopes: readonly JwtScope[], editor: Permissions): Promise<void> {
@@ -75,8 +81,8 @@ export class JwtIssuer {
 }
 
 /**
- * What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. A filter holds for
- * what has its name, and for what it was made for as well; one of what does not exist stays, as a lost one.
+ * What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. A filter, or fixed
+ * values, hold for what has its name, and for what they were made for as well; one of what does not exist stays, as a lost one.
  */
 export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): readonly Grant[] {
   return scopes.flatMap((scope): readonly Grant[] => {

@@ -231,11 +231,11 @@ class OpenDataSources implements DataSources {
         if ((name !== undefined || version !== undefined) && !isChanged) return current
         if (!isChanged) throw errors.CHANGE_EMPTY({ expected: '"name", "description" or "version"' })
         const revision = { name, description, declaredVersion }
+        const { isForced = false, mayPassOn = true } = how
         const checkVersion = (): void => {
-          if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion)
+          if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion, mayPassOn)
         }
         if (!isRenamed || users === undefined) return await this.#catalog.revise(id, revision, checkVersion)
-        const { isForced = false, mayPassOn = true } = how
         const rename = { id, oldName: current.name, newName: name, isForced, mayPassOn: () => mayPassOn }
         return await users.rename(rename, (pipes, guard) => {
           const check = (): void => {

@@ -177,8 +177,11 @@ export interface PipeUsers {
   checkTaken(name: string, id: DataSourceId | null): void
   /** Refuses that a data source goes whose readers would read something else then. Raises DATASOURCE_USED (409). */
   checkFreed(dataSource: Pick<DataSource, 'id' | 'name'>): void
-  /** Refuses a version under which pipes would not find what they read. Raises DATASOURCE_USED (409). */
-  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number): void
+  /**
+   * Refuses a version under which pipes would not find what they read, or would find what whoever asks may not have them read. Raises
+   * READ_DENIED (403), DATASOURCE_USED (409).
+   */
+  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number, mayPassOn: boolean): void
 }
 
 /** What is absent stays. */

@@ -3,10 +3,18 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { Pipe } from '../catalog/pipe.types.ts'
 import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
+import { errors } from '../shared/errors/errors.ts'
+import { isVersionNamed } from './name-readers.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
-import { type PlannedRename, ReaderRenames, type ReaderRenamesOptions, type WriteRename } from './reader-renames.ts'
+import {
+  type PlannedRename,
+  ReaderRenames,
+  type ReaderRenamesOptions,
+  unreadHint,
+  type WriteRename,
+} from './reader-renames.ts'
 import { checkFreed, checkTaken, checkVersion } from './version-reads.ts'
 
 /** The pipes that use data sources, in order of their creation. */
@@ -23,8 +31,11 @@ export interface PipeUsers {
   checkTaken(name: string, id: DataSourceId | null): void
   /** Refuses that a data source goes whose readers would read something else then. @throws DATASOURCE_USED (409). */
   checkFreed(dataSource: Pick<DataSource, 'id' | 'name'>): void
-  /** Refuses a version under which pipes would not find what they read. @throws DATASOURCE_USED (409). */
-  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number): void
+  /**
+   * Refuses a version under which pipes would not find what they read, or would find what whoever asks may not have them read.
+   * @throws READ_DENIED (403), DATASOURCE_USED (409).
+   */
+  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number, mayPassOn: boolean): void
 }
 
 interface Deps {
@@ -43,6 +54,11 @@ export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query 
     rename: (rename, write) => renames.run({ ...rename, kind: 'data source' }, write),
     checkTaken: (name, id) => checkTaken(name, id, catalog),
     checkFreed: (dataSource) => checkFreed({ ...dataSource, kind: 'data source' }, catalog),
-    checkVersion: (dataSource, version) => checkVersion(dataSource, version, catalog),
+    checkVersion(dataSource, version, mayPassOn) {
+      const { name } = dataSource
+      if (!mayPassOn && isVersionNamed(name, version, catalog.listPipes()))
+        throw errors.READ_DENIED({ name, hint: unreadHint })
+      checkVersion(dataSource, version, catalog)
+    },
   }
 }

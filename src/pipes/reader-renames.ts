@@ -53,7 +53,7 @@ interface Reader {
 export type WriteRename<Result> = (pipes: readonly Pipe[], guard: () => void) => Promise<Result>
 
 const triesMax = 10
-const unreadHint =
+export const unreadHint =
   'Pipes read the new name: who gives it to something must be able to read all of that, without a filter'
 const retryAfterSeconds = 1
 

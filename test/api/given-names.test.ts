@@ -38,6 +38,10 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
   for (const [pipe, sql] of [
     ['branch', '% {% if defined(x) %} SELECT * FROM branched {% else %} SELECT 1 AS one {% end %}'],
     ['quarantined', '% {% if defined(x) %} SELECT * FROM kept_quarantine {% else %} SELECT 1 AS one {% end %}'],
+    [
+      'made',
+      "% {% if defined(x) %} SELECT * FROM {{table('kinds__v' + String(x))}} {% else %} SELECT 1 AS one {% end %}",
+    ],
     ['old', '% {% if defined(x) %} SELECT * FROM aged__v3 {% else %} SELECT 1 AS one {% end %}'],
   ] as const) {
     await done('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes: [{ name: `${pipe}_0`, sql }] }))
@@ -50,7 +54,7 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
     },
   ]
   await done('POST', '/v0/pipes', JSON.stringify({ name: 'shadows', nodes: shadowed }))
-  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow']) {
+  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow', 'kinds']) {
     const refused = await writer('PUT', `/v0/datasources/ev?name=${name}&force=true`)
     t.equal(refused.status, 403, `${name}: ${refused.text}`)
   }
@@ -111,10 +115,58 @@ t.test('a filter of a JWT that the service has made holds for its data source un
   await done('PUT', '/v0/datasources/moved?name=ev&force=true')
 })
 
+t.test('a JWT of a maker who does not see all does not follow a name to something else', async (t) => {
+  await done('POST', '/v0/datasources?name=own&schema=id+UInt32')
+  const rights = ['TOKENS', 'DATASOURCES:CREATE', 'DATASOURCES:READ:own']
+  const maker = as(await valueWith('swapper', ...rights))
+  const reader = await jwt(maker, [{ type: 'DATASOURCES:READ', resource: 'own' }])
+  const filtered = await jwt(maker, [{ type: 'DATASOURCES:READ', resource: 'own', filter: '1 = 1' }])
+  t.equal((await reader('POST', '/v0/sql', 'SELECT * FROM own')).status, 200)
+  t.equal((await maker('PUT', '/v0/datasources/own?name=away')).status, 200)
+  t.equal((await maker('PUT', '/v0/datasources/ev?name=own&force=true')).status, 200)
+  for (const caller of [reader, filtered]) t.equal((await caller('POST', '/v0/sql', 'SELECT * FROM own')).status, 403)
+  t.equal((await reader('POST', '/v0/sql', 'SELECT * FROM away')).status, 200)
+  await done('DELETE', '/v0/datasources/away')
+  for (const caller of [reader, filtered]) t.equal((await caller('POST', '/v0/sql', 'SELECT * FROM own')).status, 403)
+  await done('PUT', '/v0/datasources/own?name=ev&force=true')
+})
+
 t.test('a scope with resource_id and no filter is refused', async (t) => {
   const scopes = [{ type: 'DATASOURCES:READ', resource: 'ev', resource_id: 't_1' }]
   const { status, text } = await admin('POST', `/v0/tokens?${oneHour()}`, JSON.stringify({ name: 'x', scopes }))
-  t.match({ status, text }, { status: 400, text: /has a resource_id and no filter/ })
+  t.match({ status, text }, { status: 400, text: /has a resource_id, and neither filter nor fixed_params/ })
+})
+
+t.test('fixed values of a JWT that the service has made hold for their pipe under each name', async (t) => {
+  const sql = "% SELECT * FROM ev WHERE tenant = {{String(tenant, 'b')}}"
+  for (const [name, text] of [
+    ['chosen', sql],
+    ['around', '% SELECT * FROM chosen'],
+  ] as const) {
+    const nodes = [{ name: `${name}_0`, sql: text, type: 'endpoint' }]
+    await done('POST', '/v0/pipes', JSON.stringify({ name, nodes }))
+  }
+  const fixed = { type: 'PIPES:READ', resource: 'chosen', fixed_params: { tenant: 'a' } }
+  const reader = await jwt(admin, [fixed, { type: 'PIPES:READ', resource: 'around' }])
+  const paths = ['chosen', 'around', 'other'].map((name) => `/v0/pipes/${name}.csv?tenant=b`)
+  for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, path)
+  await done('PUT', '/v0/pipes/chosen?name=other&force=true')
+  for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, path)
+  t.match((await admin('GET', '/v0/pipes/around.csv?tenant=b')).text, canary, 'others see it')
+})
+
+t.test('a data source that the caller does not read gets no version that pipes read', async (t) => {
+  await done('POST', '/v0/datasources?name=hid&schema=id+UInt32')
+  await done('PUT', '/v0/datasources/hid?version=3')
+  await done('POST', '/v0/pipes?name=third&sql=SELECT+*+FROM+hid__v3')
+  await done('PUT', '/v0/datasources/hid?name=gone&force=true')
+  await done('PUT', '/v0/datasources/ev?version=4')
+  const node = { name: 'v3', sql: '% {% if defined(x) %} SELECT * FROM ev__v3 {% else %} SELECT 1 AS one {% end %}' }
+  await done('POST', '/v0/pipes', JSON.stringify({ name: 'branch_of_v3', nodes: [node] }))
+  const writer = as(await valueWith('versions', 'DATASOURCES:CREATE'))
+  t.equal((await writer('PUT', '/v0/datasources/ev?version=3')).status, 403)
+  t.equal((await writer('PUT', '/v0/datasources/ev?version=5')).status, 200)
+  t.equal((await admin('PUT', '/v0/datasources/ev?version=3')).status, 200)
 })
 
 t.test('the right to the data sources of the organization is enough to read them', async (t) => {

@@ -138,7 +138,15 @@ t.test(
     await calls.fill('farther', 'SELECT day, v FROM in_far', { datasource: 'in_farther', ...plain })
     t.match(await calls.verify('farther'), { note: /'lacks_rows_of' of GET \/v0\/datasources\/in_far says/ })
     await call('DELETE', '/v0/pipes/farther/nodes/farther_view/materialization')
+    const statesOf = async (): Promise<readonly unknown[]> => {
+      const { edges } = (await call('GET', '/v0/graph')).json as {
+        readonly edges: readonly { readonly state?: string }[]
+      }
+      return edges.flatMap(({ state }) => state ?? [])
+    }
+    t.same(await statesOf(), ['incomplete'])
     t.match(await calls.repair('far'), { status: 'done', partitions_repaired: 2 })
+    t.same(await statesOf(), [])
     t.match(await calls.verify('far'), { equal: true })
     t.notMatch((await call('GET', '/v0/datasources/in_far')).text, /lacks_rows_of/)
     t.notMatch((await call('GET', '/v0/datasources/in_near')).text, /views_behind/)

@@ -15,7 +15,7 @@ export interface JwtScope {
   readonly type: JwtScopeType
   /** Name or id. It is not looked up, and cannot follow a rename. */
   readonly resource: string
-  /** The id of what a filter was made for, where the service has signed it: the filter holds for that under each name. Absent for none. */
+  /** The id of what a filter or fixed values were made for, where the service has signed it: they hold for that under each name. Absent for none. */
   readonly resourceId?: string
   /** A condition on the rows that are read, as it was sent: nobody has parsed it. Null for none. */
   readonly filter: string | null
@@ -130,7 +130,8 @@ function readScope(scope: JwtJson, place: string): JwtScope {
     throw new JwtFault(`${place} is not about a pipe, and takes no fixed_params`)
   }
   const resourceId = readResourceId(scope, place)
-  if (resourceId !== undefined && filter === null) throw new JwtFault(`${place} has a resource_id and no filter`)
+  if (resourceId !== undefined && filter === null && fixedParameters === null)
+    throw new JwtFault(`${place} has a resource_id, and neither filter nor fixed_params`)
   return { type, resource, filter, fixedParameters, ...(resourceId === undefined ? {} : { resourceId }) }
 }
 

@@ -2,7 +2,7 @@
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { materializedNodes } from '../../catalog/node-views.ts'
-import type { Pipe } from '../../catalog/pipe.types.ts'
+import type { NodeView, Pipe } from '../../catalog/pipe.types.ts'
 import type { DataSourceStatistics } from '../../datasources/datasources.types.ts'
 import { pipeType } from './pipe-shape.ts'
 
@@ -12,6 +12,8 @@ export interface GraphParts {
   readonly pipes: readonly Pipe[]
   /** The ids of the data sources and pipes that a pipe reads. */
   readonly readsOf: (pipe: Pipe) => ReadonlySet<string>
+  /** Of a view that lacks blocks; undefined for one that has all. */
+  readonly stateOf: (view: NodeView) => string | undefined
 }
 
 interface Edge {
@@ -25,9 +27,11 @@ interface Edge {
   readonly kind: 'read' | 'materialize' | 'join'
   readonly pipe?: string
   readonly node?: string
+  /** `parked` or `incomplete`, of a view that lacks blocks. */
+  readonly state?: string
 }
 
-export function graphShape({ dataSources, pipes, readsOf }: GraphParts): object {
+export function graphShape({ dataSources, pipes, readsOf, stateOf }: GraphParts): object {
   const sources = dataSources.map(({ dataSource: { id, name, engine }, statistics }) => {
     const { rowCount: rows, byteCount: bytes } = statistics?.landing ?? { rowCount: null, byteCount: null }
     return { id, name, kind: 'datasource', engine: engine.name, rows, bytes }
@@ -36,16 +40,19 @@ export function graphShape({ dataSources, pipes, readsOf }: GraphParts): object 
   const seen = new Set<string>([...sources, ...queries].map(({ id }) => id))
   const isSeen = ({ from, to }: Edge): boolean => seen.has(from) && seen.has(to) && from !== to
   const reads = pipes.flatMap((pipe) => [...readsOf(pipe)].map((from): Edge => ({ from, to: pipe.id, kind: 'read' })))
-  const edges = [...reads, ...viewEdges(pipes)].filter(isSeen)
+  const edges = [...reads, ...viewEdges(pipes, stateOf)].filter(isSeen)
   // Several SELECTs of a node may read the same.
   const once = new Map(edges.map((edge) => [JSON.stringify(edge), edge]))
   return { nodes: [...sources, ...queries], edges: [...once.values()] }
 }
 
-function viewEdges(pipes: readonly Pipe[]): readonly Edge[] {
-  return materializedNodes(pipes).flatMap(({ pipe, node, view: { sourceId, targetId, otherIds } }) => {
+function viewEdges(pipes: readonly Pipe[], stateOf: GraphParts['stateOf']): readonly Edge[] {
+  return materializedNodes(pipes).flatMap(({ pipe, node, view }) => {
+    const { sourceId, targetId, otherIds } = view
+    const state = stateOf(view)
     const edge = (from: string, kind: Edge['kind']): Edge => {
-      return { from, to: targetId, kind, pipe: pipe.id, node: node.id }
+      const told = kind === 'materialize' && state !== undefined ? { state } : {}
+      return { from, to: targetId, kind, pipe: pipe.id, node: node.id, ...told }
     }
     return [edge(sourceId, 'materialize'), ...otherIds.map((id) => edge(id, 'join'))]
   })

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { NodeView, Pipe } from '../../catalog/pipe.types.ts'
 import type { HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { graphShape } from '../json/graph-shape.ts'
@@ -8,7 +9,10 @@ import { callerOf } from '../server/authorization.ts'
 import { onWorkspace } from '../server/route-need.ts'
 
 /** `/v0/graph`: what the caller may know of, and what is made of what. */
-export function addGraph(app: FastifyInstance, { dataSources, pipes }: Pick<HttpDeps, 'dataSources' | 'pipes'>): void {
+export function addGraph(
+  app: FastifyInstance,
+  { behind, dataSources, pipes }: Pick<HttpDeps, 'behind' | 'dataSources' | 'pipes'>,
+): void {
   addPath(
     app,
     '/v0/graph',
@@ -21,7 +25,10 @@ export function addGraph(app: FastifyInstance, { dataSources, pipes }: Pick<Http
           return { dataSource, statistics: statistics ?? null }
         })
         const parts = { dataSources: seen, pipes: seenOf(permissions, 'pipe', pipes.list()) }
-        return sendJson(reply, 200, graphShape({ ...parts, readsOf: (pipe) => pipes.readsOf(pipe) }))
+        const readsOf = (pipe: Pipe): ReadonlySet<string> => pipes.readsOf(pipe)
+        const stateOf = ({ id, sourceId }: NodeView): string | undefined =>
+          behind.of(sourceId).find(({ node }) => node.view.id === id)?.state
+        return sendJson(reply, 200, graphShape({ ...parts, readsOf, stateOf }))
       },
     },
     { needs: { GET: onWorkspace('graph:read') } },

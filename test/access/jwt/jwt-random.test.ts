@@ -152,7 +152,9 @@ function isReferenceScope(scope: unknown): boolean {
     if (Object.keys(fixed_params).length > 0 && !type.startsWith('PIPE')) return false
   }
   if (resource_id !== undefined && (typeof resource_id !== 'string' || resource_id === '')) return false
-  if (filter === undefined) return resource_id === undefined
+  const isNarrowed = filter !== undefined || (isObject(fixed_params) && Object.keys(fixed_params).length > 0)
+  if (resource_id !== undefined && !isNarrowed) return false
+  if (filter === undefined) return true
   return typeof filter === 'string' && filter.trim() !== '' && !type.endsWith('APPEND')
 }
 
