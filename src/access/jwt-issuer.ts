@@ -90,9 +90,11 @@ export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): 
     const { id, isQuarantine } = lookup.find(kindOf(scope), resource)
     const named = id === undefined || isQuarantine ? [] : [id]
     const bound = resourceId === undefined || lookup.kindOf(resourceId) !== kindOf(scope) ? [] : [resourceId]
-    const ids = [...new Set([...named, ...bound])]
-    if (ids.length > 0) return ids.map((one) => ({ type, resource: one, filter, fixedParameters }))
-    return filter === null ? [] : [{ type, resource, filter, fixedParameters }]
+    // Of what it was made for, or of a name that nothing has.
+    const isGone = resourceId === undefined ? named.length === 0 : bound.length === 0
+    const lost = filter !== null && isGone ? [resourceId ?? resource] : []
+    const ids = new Set([...named, ...bound, ...lost])
+    return [...ids].map((one) => ({ type, resource: one, filter, fixedParameters }))
   })
 }
 

@@ -42,9 +42,14 @@ function isNamedIn({ nodes, position }: NodePlace, name: string, isIt: (name: st
   return tables.some((table) => isIt(table.name)) || (isTemplate(node.sql) && mayMake(named, name))
 }
 
-/** Also a version of it, whose number is a value: `'events__v' + String(n)`. */
+/** Also a version of it, whose number is a value, and the quarantine of one: `'events__v' + String(n)`. */
 function mayMake(named: NamedTables, name: string): boolean {
-  return mayBeMade(named, { id: '', name }) || named.made.some(({ prefix }) => prefix.startsWith(baseOf(name)))
+  if (mayBeMade(named, { id: '', name })) return true
+  return named.made.some(({ prefix, suffix }) => {
+    const end = baseOf(suffix)
+    const isAround = name.length >= prefix.length + end.length && name.startsWith(prefix) && name.endsWith(end)
+    return isAround || prefix.startsWith(baseOf(name))
+  })
 }
 
 function baseOf(name: string): string {

@@ -42,6 +42,10 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
       'made',
       "% {% if defined(x) %} SELECT * FROM {{table('kinds__v' + String(x))}} {% else %} SELECT 1 AS one {% end %}",
     ],
+    [
+      'kept_version',
+      "% {% if defined(x) %} SELECT * FROM {{table(String(x) + 'ces__v3_quarantine')}} {% else %} SELECT 1 AS one {% end %}",
+    ],
     ['old', '% {% if defined(x) %} SELECT * FROM aged__v3 {% else %} SELECT 1 AS one {% end %}'],
   ] as const) {
     await done('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes: [{ name: `${pipe}_0`, sql }] }))
@@ -54,7 +58,7 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
     },
   ]
   await done('POST', '/v0/pipes', JSON.stringify({ name: 'shadows', nodes: shadowed }))
-  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow', 'kinds']) {
+  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow', 'kinds', 'pieces']) {
     const refused = await writer('PUT', `/v0/datasources/ev?name=${name}&force=true`)
     t.equal(refused.status, 403, `${name}: ${refused.text}`)
   }
@@ -113,6 +117,16 @@ t.test('a filter of a JWT that the service has made holds for its data source un
     t.notMatch((await caller(method, path, body)).text, canary, `${path} ${body}`)
   await done('DELETE', '/v0/datasources/ev?force=true')
   await done('PUT', '/v0/datasources/moved?name=ev&force=true')
+
+  const other = { type: 'DATASOURCES:READ', resource: 'dropped', filter: 'id = 1' }
+  await done('POST', '/v0/datasources?name=dropped&schema=id+UInt32')
+  await done('POST', '/v0/pipes?name=of_dropped&sql=SELECT+*+FROM+dropped')
+  const reader = await jwt(admin, [other, { type: 'PIPES:READ', resource: 'of_dropped' }])
+  t.equal((await reader('POST', '/v0/sql', 'SELECT * FROM of_dropped')).status, 200)
+  await done('DELETE', '/v0/datasources/dropped?force=true')
+  await done('POST', '/v0/datasources?name=dropped&schema=id+UInt32')
+  t.equal((await reader('POST', '/v0/sql', 'SELECT * FROM dropped')).status, 200, 'by its name, with the filter')
+  t.equal((await reader('POST', '/v0/sql', 'SELECT * FROM of_dropped')).status, 403, 'as of a static token')
 })
 
 t.test('a JWT of a maker who does not see all does not follow a name to something else', async (t) => {
