@@ -68,7 +68,7 @@ export class JwtIssuer {
     const grants = jwtGrants(scopes, lookup)
     // What does not exist yet is for those who may see all that exists.
     const isAllThere = grants.length === scopes.length && !grants.some((grant) => isLost(grant, lookup))
-    if (!(isAllThere || editor.readScope.seesAll) || !coversAll(editor, grants)) throw errors.TOKEN_STRONGER()
+    if (!(isAllThere || editor.readsEverything) || !coversAll(editor, grants)) throw errors.TOKEN_STRONGER()
     for (const grant of grants) {
       const { type, resource: id, filter } = grant
       if (filter === null || id === null) continue
@@ -90,9 +90,9 @@ export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): 
     const { id, isQuarantine } = lookup.find(kindOf(scope), resource)
     const named = id === undefined || isQuarantine ? [] : [id]
     const bound = resourceId === undefined || lookup.kindOf(resourceId) !== kindOf(scope) ? [] : [resourceId]
-    // Of what it was made for, or of a name that nothing has.
-    const isGone = resourceId === undefined ? named.length === 0 : bound.length === 0
-    const lost = filter !== null && isGone ? [resourceId ?? resource] : []
+    // What narrows what it was made for, or a name that nothing has.
+    const isGone = resourceId === undefined ? filter !== null && named.length === 0 : bound.length === 0
+    const lost = isGone ? [resourceId ?? resource] : []
     const ids = new Set([...named, ...bound, ...lost])
     return [...ids].map((one) => ({ type, resource: one, filter, fixedParameters }))
   })

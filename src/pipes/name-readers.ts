@@ -1,10 +1,12 @@
 // Pipes that name something, whether or not it is there: whoever gives a name gives them his rows.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { mayBeMade, namedInNode } from '../query/branch-reads.ts'
+import { splitVersion } from '../catalog/versioned-name.ts'
+import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
 import type { NamedTables } from '../query/named-tables.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { isTemplate } from '../template/compile-template.ts'
+import type { ReadCatalog } from './read-catalog.types.ts'
 import { mayReadVersion } from './version-reads.ts'
 
 /** Whether a pipe names in any branch what has this name, its quarantine or a version of it. Gives others their turn between two nodes. */
@@ -12,7 +14,7 @@ export async function isNamedByPipes(name: string, pipes: readonly Pipe[]): Prom
   for (const { nodes } of pipes) {
     for (const position of nodes.keys()) {
       await giveWay()
-      if (isNamedIn({ nodes, position }, name, (one) => baseOf(one) === baseOf(name))) return true
+      if (isNamedIn({ nodes, position }, name, (one) => namesMeant(one).includes(name))) return true
     }
   }
   return false
@@ -20,11 +22,22 @@ export async function isNamedByPipes(name: string, pipes: readonly Pipe[]): Prom
 
 /** The same of one version of what has this name. */
 export function isVersionNamed(name: string, version: number, pipes: readonly Pipe[]): boolean {
-  const versioned = `${name}__v${version}`
-  const isIt = (one: string): boolean => one.replace(/_quarantine$/, '') === versioned
+  const isIt = (one: string): boolean => {
+    const parts = splitVersion(withoutQuarantine(one))
+    return parts?.base === name && parts.version === version
+  }
   return pipes.some(({ nodes }) =>
     nodes.some((node, position) => mayReadVersion(node) && isNamedIn({ nodes, position }, name, isIt)),
   )
+}
+
+/** The places of nodes that read something else once the node of this name, which is gone, does not hide it from them. */
+export function uncoveredNodes(pipe: Pipe, name: string, catalog: ReadCatalog): readonly number[] {
+  return [...pipe.nodes.entries()].flatMap(([position, node]) => {
+    const { tables, possible } = namedInNode(node)
+    const hidden = [...tables, ...possible].filter((table) => table.name === name)
+    return branchReads(catalog, pipe, position, hidden).length > 0 ? [position] : []
+  })
 }
 
 interface NodePlace {
@@ -42,16 +55,24 @@ function isNamedIn({ nodes, position }: NodePlace, name: string, isIt: (name: st
   return tables.some((table) => isIt(table.name)) || (isTemplate(node.sql) && mayMake(named, name))
 }
 
-/** Also a version of it, whose number is a value, and the quarantine of one: `'events__v' + String(n)`. */
+/** Also a version of it, and the quarantine of one, any part of which is a value: `'events__v' + String(n)`, `String(a) + '3_quarantine'`. */
 function mayMake(named: NamedTables, name: string): boolean {
   if (mayBeMade(named, { id: '', name })) return true
   return named.made.some(({ prefix, suffix }) => {
-    const end = baseOf(suffix)
-    const isAround = name.length >= prefix.length + end.length && name.startsWith(prefix) && name.endsWith(end)
-    return isAround || prefix.startsWith(baseOf(name))
+    const begins = name.startsWith(prefix) || prefix.startsWith(name)
+    return begins && (endOfVersion.test(suffix) || name.endsWith(suffix.replace(wholeEnd, '')))
   })
 }
 
-function baseOf(name: string): string {
-  return name.replace(/_quarantine$/, '').replace(/__v\d+$/, '')
+const endOfVersion = /^_{0,2}v?\d*(?:_?quarantine)?$/
+const wholeEnd = /(?:__v\d+)?(?:_quarantine)?$/
+
+/** A name, and what it may stand for: that whose quarantine or version it is. */
+function namesMeant(name: string): readonly string[] {
+  const source = withoutQuarantine(name)
+  return [name, source, splitVersion(name)?.base ?? name, splitVersion(source)?.base ?? source]
+}
+
+function withoutQuarantine(name: string): string {
+  return name.replace(/_quarantine$/, '')
 }

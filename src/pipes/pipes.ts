@@ -21,6 +21,7 @@ import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode, ofNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { type LinkedNodes, Materializations } from './materializations.ts'
+import { uncoveredNodes } from './name-readers.ts'
 import { parametersOf } from './node-parameters.ts'
 import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
@@ -274,6 +275,8 @@ class PipesService implements Pipes {
       const nodes = pipe.nodes.filter((one) => one !== node)
       const changed = { ...pipe, nodes, updatedAt: this.#options.now() }
       this.#checkAnswering(changed, pipe, author)
+      for (const position of uncoveredNodes(changed, node.name, this.#catalog))
+        this.#query.checkAuthor(changed, position, author)
       const guard = (): void => {
         const advice = 'remove their materializations first, or use force=true: they stay as they are'
         if (!isForced)

@@ -46,6 +46,11 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
       'kept_version',
       "% {% if defined(x) %} SELECT * FROM {{table(String(x) + 'ces__v3_quarantine')}} {% else %} SELECT 1 AS one {% end %}",
     ],
+    ['twice', '% {% if defined(x) %} SELECT * FROM second__v3__v5 {% else %} SELECT 1 AS one {% end %}'],
+    [
+      'tail',
+      "% {% if defined(x) %} SELECT * FROM {{table('tails' + String(x) + '_v3')}} {% else %} SELECT 1 AS one {% end %}",
+    ],
     ['old', '% {% if defined(x) %} SELECT * FROM aged__v3 {% else %} SELECT 1 AS one {% end %}'],
   ] as const) {
     await done('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes: [{ name: `${pipe}_0`, sql }] }))
@@ -58,7 +63,7 @@ t.test('nor by a version of the name, its quarantine, or a name in a branch of a
     },
   ]
   await done('POST', '/v0/pipes', JSON.stringify({ name: 'shadows', nodes: shadowed }))
-  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow', 'kinds', 'pieces']) {
+  for (const name of ['branched', 'kept', 'aged', 'aged__v3', 'shadow', 'kinds', 'pieces', 'second__v3', 'tails']) {
     const refused = await writer('PUT', `/v0/datasources/ev?name=${name}&force=true`)
     t.equal(refused.status, 403, `${name}: ${refused.text}`)
   }
@@ -167,6 +172,9 @@ t.test('fixed values of a JWT that the service has made hold for their pipe unde
   await done('PUT', '/v0/pipes/chosen?name=other&force=true')
   for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, path)
   t.match((await admin('GET', '/v0/pipes/around.csv?tenant=b')).text, canary, 'others see it')
+  await done('DELETE', '/v0/pipes/other?force=true')
+  await done('POST', '/v0/pipes', JSON.stringify({ name: 'other', nodes: [{ name: 'o', sql, type: 'endpoint' }] }))
+  for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, `${path}, of another pipe`)
 })
 
 t.test('a data source that the caller does not read gets no version that pipes read', async (t) => {
@@ -175,12 +183,32 @@ t.test('a data source that the caller does not read gets no version that pipes r
   await done('POST', '/v0/pipes?name=third&sql=SELECT+*+FROM+hid__v3')
   await done('PUT', '/v0/datasources/hid?name=gone&force=true')
   await done('PUT', '/v0/datasources/ev?version=4')
-  const node = { name: 'v3', sql: '% {% if defined(x) %} SELECT * FROM ev__v3 {% else %} SELECT 1 AS one {% end %}' }
+  const node = { name: 'v3', sql: '% {% if defined(x) %} SELECT * FROM ev__v03 {% else %} SELECT 1 AS one {% end %}' }
   await done('POST', '/v0/pipes', JSON.stringify({ name: 'branch_of_v3', nodes: [node] }))
   const writer = as(await valueWith('versions', 'DATASOURCES:CREATE'))
   t.equal((await writer('PUT', '/v0/datasources/ev?version=3')).status, 403)
   t.equal((await writer('PUT', '/v0/datasources/ev?version=5')).status, 200)
   t.equal((await admin('PUT', '/v0/datasources/ev?version=3')).status, 200)
+})
+
+t.test('a node that hides what the caller may not read is not deleted by him', async (t) => {
+  const nodes = [
+    { name: 'ev', sql: "SELECT 'none' AS tenant" },
+    { name: 'reads', sql: 'SELECT * FROM ev', type: 'endpoint' },
+  ]
+  await done('POST', '/v0/pipes', JSON.stringify({ name: 'hides', nodes }))
+  const remover = as(await valueWith('remover', 'IMPORT', 'PIPES:READ:hides'))
+  t.equal((await remover('DELETE', '/v0/pipes/hides/nodes/ev?force=true')).status, 403)
+  t.notMatch((await remover('GET', '/v0/pipes/hides.csv')).text, canary)
+  t.equal((await admin('DELETE', '/v0/pipes/hides/nodes/ev?force=true')).status, 204)
+})
+
+t.test('a JWT of a maker with a filter names nothing that is not there yet', async (t) => {
+  const maker = as(await valueWith('all but', 'TOKENS', 'WORKSPACE:READ_ALL', "DATASOURCES:READ:ev:tenant = 'a'"))
+  const scopes = [{ type: 'DATASOURCES:READ', resource: 'future' }]
+  const body = JSON.stringify({ name: 'future', scopes })
+  t.equal((await maker('POST', `/v0/tokens?${oneHour()}`, body)).status, 403)
+  t.equal((await admin('POST', `/v0/tokens?${oneHour()}`, body)).status, 200)
 })
 
 t.test('the right to the data sources of the organization is enough to read them', async (t) => {
