@@ -1,10 +1,9 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import { quarantineSuffix } from '../catalog/quarantine-name.ts'
 import { isServiceName } from '../catalog/service-name.ts'
 import type { AccessDeps } from './access.ts'
 import type { NamedResource } from './grant.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
-
-const quarantineSuffix = '_quarantine'
 
 /** What scopes and requests name, as the catalog has it now: found just as the modules find it that do the work. */
 type LookupCatalog = Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>

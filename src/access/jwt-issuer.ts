@@ -52,15 +52,18 @@ export class JwtIssuer {
   }
 
   /**
-   * What narrows a right by a name would be gone with the name, and others of its scopes, or pipes, may lead to the same rows. Whoever does not see
-   * all could have the name given to what he may not read, so his go by the id.
+   * What narrows a right by a name would be gone with the name, and other scopes of the JWT, or pipes, may lead to the same rows. Whoever does
+   * not read everything could have the name given to what he may not read, so his scopes go by the id.
    */
   #bound({ resourceId: _, ...scope }: JwtScope, editor: Permissions): JwtScope {
     const { id, isQuarantine } = this.#deps.lookup.find(kindOf(scope), scope.resource)
     if (id === undefined || isQuarantine) return scope
-    if (!editor.readsEverything) return { ...scope, resource: id }
     const isNarrowed = scope.filter !== null || scope.fixedParameters !== null
-    return isNarrowed ? { ...scope, resourceId: id } : scope
+    return {
+      ...scope,
+      ...(editor.readsEverything ? {} : { resource: id }),
+      ...(isNarrowed ? { resourceId: id } : {}),
+    }
   }
 
   async #check(scopes: readonly JwtScope[], editor: Permissions): Promise<void> {

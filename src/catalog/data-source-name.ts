@@ -1,9 +1,8 @@
 import { errors } from '../shared/errors/errors.ts'
 import { findDataSourceId } from './data-source-id.ts'
+import { quarantineSuffix } from './quarantine-name.ts'
 
 const nameLengthMax = 256
-const quarantineSuffix = '_quarantine'
-
 /**
  * Refuses a name that no data source can have. Capitals count: `Orders` and `orders` are two names.
  *

@@ -11,6 +11,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
 import { otherBranches, viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
 import type { MaterializedNode } from '../catalog/pipe.types.ts'
+import { quarantineSuffix } from '../catalog/quarantine-name.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
@@ -496,5 +497,3 @@ class OpenDataSources implements DataSources {
     if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
   }
 }
-
-const quarantineSuffix = '_quarantine'

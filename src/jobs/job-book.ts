@@ -1,8 +1,8 @@
 /**
  * The jobs that there are, in memory and on disk.
  *
- * Invariants: a change is seen when it is on disk, but for details and some beginnings, which are written with the next change; changes are made
- * one after the other, each out of what the one before left.
+ * Invariants: a change is seen when it is on disk, but for details and some beginnings, which are written with the next change; changes
+ * are made one after the other, each out of what the one before left.
  */
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -105,7 +105,7 @@ export class JobBook {
     return this.#ownEntries().flatMap(({ job }) => (isFinal(job.status) ? [] : [job]))
   }
 
-  /** Those that have not ended, and the last of the others: as many as no group has. */
+  /** Those that have not ended, and the last of the others, which are in no group yet. */
   recent(): readonly Job[] {
     return this.#ownEntries().map(({ job }) => job)
   }

@@ -5,6 +5,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId, parseDataSourceId } from '../catalog/data-source-id.ts'
 import { viewLabel, viewsOn } from '../catalog/node-views.ts'
 import type { Pipe, PipeNode, ViewColumn } from '../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../catalog/quarantine-name.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -97,7 +98,7 @@ function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['cat
   const query = readViewQuery(sql)
   const sourceId = triggerId(query.source, catalog)
   // Who reads a quarantine reads its data source.
-  const owners = query.others.map((table) => findDataSourceId(table.replace(/_quarantine$/, '')))
+  const owners = query.others.map((table) => findDataSourceId(withoutQuarantine(table)))
   const otherIds = [...new Set(owners)].flatMap((id) => (id === undefined || id === sourceId ? [] : [id]))
   return { select: sql, columns, query, sourceId, otherIds }
 }
@@ -196,7 +197,7 @@ function refuseHiddenCondition(
 /** The data source whose table this is. */
 function triggerId(table: string, catalog: ViewPlanDeps['catalog']): DataSourceId {
   if (findDataSourceId(table) !== table || catalog.find(table) === undefined) {
-    const owner = catalog.find(table.replace(/_quarantine$/, ''))
+    const owner = catalog.find(withoutQuarantine(table))
     const name = owner === undefined ? 'a table of the service' : `the quarantine of '${owner.name}'`
     const others = owner === undefined ? [] : [{ kind: 'datasource', name: owner.name } as const]
     throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`, { others })

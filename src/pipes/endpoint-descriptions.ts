@@ -1,4 +1,5 @@
 import type { Pipe, PipeId, PipeNode } from '../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../catalog/quarantine-name.ts'
 import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
 import { ApiError } from '../shared/errors/errors.ts'
@@ -193,7 +194,7 @@ export class EndpointDescriptions {
     const { catalog } = this.#deps
     const read = nodes.map((node) => {
       const sources = node.dependencies.map((dependency) => {
-        const source = catalog.find(dependency) ?? catalog.find(dependency.replace(/_quarantine$/, ''))
+        const source = catalog.find(dependency) ?? catalog.find(withoutQuarantine(dependency))
         return [dependency, source?.id, source?.version]
       })
       return [node.id, node.version, node.name, node.description, sources]

@@ -1,6 +1,7 @@
 // Pipes that name something, whether or not it is there: whoever gives a name gives them his rows.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../catalog/quarantine-name.ts'
 import { splitVersion } from '../catalog/versioned-name.ts'
 import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
 import type { NamedTables } from '../query/named-tables.ts'
@@ -71,8 +72,4 @@ const wholeEnd = /(?:__v\d+)?(?:_quarantine)?$/
 function namesMeant(name: string): readonly string[] {
   const source = withoutQuarantine(name)
   return [name, source, splitVersion(name)?.base ?? name, splitVersion(source)?.base ?? source]
-}
-
-function withoutQuarantine(name: string): string {
-  return name.replace(/_quarantine$/, '')
 }

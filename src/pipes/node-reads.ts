@@ -4,11 +4,10 @@
 // id, a version or the quarantine. So where a name may be either, the SQL tells.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { quarantineSuffix, withoutQuarantine } from '../catalog/quarantine-name.ts'
 import { branchReads, namedInNode } from '../query/branch-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import type { Rename } from './rename-nodes.ts'
-
-const quarantineSuffix = '_quarantine'
 
 /** One of a node's dependencies with what it stands for; a name that an id is read beside stands for two. */
 export interface NodeRead {
@@ -63,8 +62,7 @@ export function namesOutside(nodes: readonly Pick<PipeNode, 'name' | 'dependenci
   const earlier = new Set<string>()
   for (const node of nodes) {
     for (const name of node.dependencies) {
-      if (!earlier.has(name))
-        names.add(name.endsWith(quarantineSuffix) ? name.slice(0, -quarantineSuffix.length) : name)
+      if (!earlier.has(name)) names.add(withoutQuarantine(name))
     }
     earlier.add(node.name)
   }

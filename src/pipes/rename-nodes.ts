@@ -2,6 +2,7 @@
 
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../catalog/quarantine-name.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { hasVersion, splitVersion } from '../catalog/versioned-name.ts'
 import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
@@ -87,7 +88,7 @@ function renamedIn(
   { rename, before }: Pick<Renaming, 'rename' | 'before'>,
 ): readonly NamedTable[] {
   return branchReads(before.workspace, before.pipe, position, tables).flatMap(({ table, resourceId }) => {
-    const isId = findResourceId(table.name.replace(/_quarantine$/, '')) !== undefined
+    const isId = findResourceId(withoutQuarantine(table.name)) !== undefined
     return resourceId === rename.id && !isId ? [table] : []
   })
 }

@@ -4,6 +4,7 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { PipeNode } from '../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../catalog/quarantine-name.ts'
 import { hasVersion, splitVersion } from '../catalog/versioned-name.ts'
 import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -80,8 +81,6 @@ interface Reads {
   readonly made: string | null
 }
 
-const quarantineSuffix = /_quarantine$/
-
 /** The pipes that read something under such a name in any branch, as a refusal names them. */
 function readersUnder({ id, names, made }: Reads, catalog: VersionCatalog): readonly string[] {
   return catalog.listPipes().flatMap((pipe) => {
@@ -91,7 +90,7 @@ function readersUnder({ id, names, made }: Reads, catalog: VersionCatalog): read
       const { tables, possible } = named
       const reads = branchReads(catalog, pipe, position, isTemplate(node.sql) ? [...tables, ...possible] : tables)
       const read = reads.find(({ table, resourceId }) => {
-        return resourceId === id && names(table.name.replace(quarantineSuffix, ''))
+        return resourceId === id && names(withoutQuarantine(table.name))
       })
       if (read !== undefined) return [`${pipe.name} (as '${read.table.name}')`]
       if (made !== null && mayBeMade(named, { id, name: made })) return [`${pipe.name} (in a branch of its template)`]

@@ -3,6 +3,7 @@
 // What names stand for is told by `resolve-name.ts`. A caller's scope judges the names in the caller's own text; what a pipe
 // reads is not judged again, but row filters hold for every read of a table, wherever it stands.
 
+import { quarantineSuffix } from '../catalog/quarantine-name.ts'
 import { versionAdvice } from '../catalog/versioned-name.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { didYouMean, nearestName } from '../shared/nearest-name.ts'
@@ -12,7 +13,6 @@ import { quarantineTable } from '../store/sql/quarantine-table.ts'
 import { type FixedValues, fixedForNamed, fixedForRead, nothingFixed, outputConditionOf } from './fixed-parameters.ts'
 import {
   type NodeSearch,
-  quarantineSuffix,
   type ResolvedName,
   resolvedPipe,
   resolveForNode,

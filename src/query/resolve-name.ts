@@ -3,6 +3,7 @@
 // The order is: common table name (a matter of `sql`), earlier node of the same pipe, pipe, data source. Nodes belong to their
 // pipe, so two pipes may have nodes of one name.
 
+import { quarantineSuffix } from '../catalog/quarantine-name.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { isServiceName } from '../catalog/service-name.ts'
 import type { ReadDataSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -68,7 +69,6 @@ export function resolvedPipe(pipe: ReadPipe): ResolvedName {
 }
 
 /** Behind the name of a data source it names its quarantine. */
-export const quarantineSuffix = '_quarantine'
 
 function resolveQuarantine(workspace: WorkspaceReader, nameOrId: string): ResolvedName | undefined {
   if (!nameOrId.endsWith(quarantineSuffix)) return undefined

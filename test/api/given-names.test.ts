@@ -166,7 +166,10 @@ t.test('fixed values of a JWT that the service has made hold for their pipe unde
     await done('POST', '/v0/pipes', JSON.stringify({ name, nodes }))
   }
   const fixed = { type: 'PIPES:READ', resource: 'chosen', fixed_params: { tenant: 'a' } }
-  const reader = await jwt(admin, [fixed, { type: 'PIPES:READ', resource: 'around' }])
+  const scopes = [fixed, { type: 'PIPES:READ', resource: 'around' }]
+  const reader = await jwt(admin, scopes)
+  const rights = ['TOKENS', 'PIPES:READ:chosen', 'PIPES:READ:around']
+  const ofOther = await jwt(as(await valueWith('pipe reader', ...rights)), scopes)
   const paths = ['chosen', 'around', 'other'].map((name) => `/v0/pipes/${name}.csv?tenant=b`)
   for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, path)
   await done('PUT', '/v0/pipes/chosen?name=other&force=true')
@@ -175,6 +178,7 @@ t.test('fixed values of a JWT that the service has made hold for their pipe unde
   await done('DELETE', '/v0/pipes/other?force=true')
   await done('POST', '/v0/pipes', JSON.stringify({ name: 'other', nodes: [{ name: 'o', sql, type: 'endpoint' }] }))
   for (const path of paths) t.notMatch((await reader('GET', path)).text, canary, `${path}, of another pipe`)
+  for (const path of paths) t.notMatch((await ofOther('GET', path)).text, canary, `${path}, of another maker`)
 })
 
 t.test('a data source that the caller does not read gets no version that pipes read', async (t) => {

@@ -5,6 +5,7 @@ import type { Permissions } from '../../access/permissions.ts'
 import type { ResourceKind } from '../../access/scopes/scope-types.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
+import { withoutQuarantine } from '../../catalog/quarantine-name.ts'
 import type { EventsStatus } from '../../ingest/events/events.types.ts'
 import { untoldReasons } from '../../shared/errors/definition.ts'
 import type { DerivedFields } from './datasource-shape.ts'
@@ -69,7 +70,7 @@ export function seenNames(
     if (own.has(name)) return true
     const pipe = findPipe(name)
     if (pipe !== undefined) return permissions.sees('pipe', pipe.id)
-    const dataSource = findDataSource(name) ?? findDataSource(name.replace(/_quarantine$/, ''))
+    const dataSource = findDataSource(name) ?? findDataSource(withoutQuarantine(name))
     return dataSource !== undefined && permissions.sees('datasource', dataSource.id)
   })
 }

@@ -9,9 +9,6 @@ const othersNote =
 
 const leftOutNote = "'equal' speaks of the columns that are compared: those in 'columns_not_compared' may differ."
 
-const lackingNote = (names: readonly string[]): string =>
-  `What it is compared with lacks rows that came while Materialized Views were parked: 'lacks_rows_of' of ${names.map((name) => `GET /v0/datasources/${name}`).join(' and ')} says of which.`
-
 /**
  * What a comparison of a view with its query found.
  * @param lacking names of the data sources that it reads and that lack rows of views before it.
@@ -35,6 +32,11 @@ export function verifyShape({ reasons, partitions, leftOut }: VerifyReport, lack
     ...(notes.length === 0 ? {} : { note: notes.join(' ') }),
     columns_not_compared: leftOut.map(({ name, reason }) => ({ column: name, reason })),
   }
+}
+
+function lackingNote(names: readonly string[]): string {
+  const paths = names.map((name) => `GET /v0/datasources/${name}`).join(' and ')
+  return `What it is compared with lacks rows of Materialized Views that are parked or incomplete: 'lacks_rows_of' of ${paths} says of which.`
 }
 
 function partitionShape(partition: VerifiedPartition): object {
