@@ -68,8 +68,6 @@ export function resolvedPipe(pipe: ReadPipe): ResolvedName {
   return { kind: 'pipe', pipe, id: pipe.id, name: pipe.name }
 }
 
-/** Behind the name of a data source it names its quarantine. */
-
 function resolveQuarantine(workspace: WorkspaceReader, nameOrId: string): ResolvedName | undefined {
   if (!nameOrId.endsWith(quarantineSuffix)) return undefined
   const dataSource = workspace.find(nameOrId.slice(0, -quarantineSuffix.length))
