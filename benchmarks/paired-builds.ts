@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { assert } from '../src/shared/assert.ts'
 import { isChosen, readOptions, withBench } from './support/bench.ts'
 import { endpointCases, fillEndpointData } from './support/endpoint-cases.ts'
 import type { EventBodies } from './support/event-requests.ts'
@@ -23,7 +24,10 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
  * With `--before .` it is this build twice, and what differs are options, by their names in the environment:
  * `--before-options MILLRACE_METRICS=off`, several of them separated by commas.
  *
- * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 7] [--only import,single] [--out FILE]
+ * Two processes of one build and the same options differ for as long as they run. `--pairs 6` measures that many pairs of processes, one
+ * behind the other, with so many rounds each, and takes all their ratios together.
+ *
+ * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 7] [--pairs 1] [--only import,single] [--out FILE]
  *   [--before-options NAME=VALUE,…] [--after-options NAME=VALUE,…] [--per processor]
  *
  * `--per processor` counts by second of processor time of the service and its engine, `--per main-thread` by that of the thread that
@@ -32,6 +36,7 @@ import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/work
 const options = readOptions({
   before: '',
   rounds: 7,
+  pairs: 1,
   only: '',
   rows: 1_000_000,
   seed: 20_260_101,
@@ -59,24 +64,14 @@ interface PairedCase {
 if (options.before === '') throw new Error('--before is the folder of the other checkout, which must be built')
 const results = await withBench(async ({ directory, opened }) => {
   const generator = opened(startGenerator())
-  const { before: root, beforeOptions, afterOptions } = options
-  const before = opened(
-    await startService({
-      directory: join(directory, 'before'),
-      root: resolve(root),
-      environment: environmentOf(beforeOptions),
-    }),
-  )
-  const after = opened(
-    await startService({ directory: join(directory, 'after'), environment: environmentOf(afterOptions) }),
-  )
-  const data = { rowCount: options.rows, seed: options.seed }
-  for (const service of [before, after]) await fillEndpointData(service, data)
-  const found: (PairedCase & { readonly before: number[]; readonly after: number[]; readonly ratios: number[] })[] = []
-  for (const one of casesOf(generator, directory)) {
-    if (isChosen(options.only, one.name)) found.push({ ...one, ...(await measurePairs(one, before, after)) })
+  const found = casesOf(generator, directory).filter(({ name }) => isChosen(options.only, name))
+  const measured = found.map((one) => ({ ...one, ...noRates() }))
+  for (let pair = 0; pair < options.pairs; pair += 1) {
+    await withPair(join(directory, `${pair}`), pair, async (before, after) => {
+      for (const one of measured) await measurePair(one, before, after)
+    })
   }
-  return found
+  return measured
 })
 const header = ['case', 'unit', 'before', 'after', 'after / before', '95 % interval of the median', '']
 const rows = results.map(({ name, unit, before, after, ratios }) => {
@@ -101,20 +96,54 @@ function environmentOf(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-async function measurePairs(one: PairedCase, before: ServiceProcess, after: ServiceProcess) {
-  const rates = { before: [] as number[], after: [] as number[], ratios: [] as number[] }
+/** Starts both services, the one before first in every other pair, and ends them behind `work`. */
+async function withPair(
+  directory: string,
+  pair: number,
+  work: (before: ServiceProcess, after: ServiceProcess) => Promise<void>,
+): Promise<void> {
+  const starts = {
+    before: { root: resolve(options.before), environment: environmentOf(options.beforeOptions) },
+    after: { environment: environmentOf(options.afterOptions) },
+  }
+  const opened: { [name in keyof typeof starts]?: ServiceProcess } = {}
+  const order = pair % 2 === 0 ? (['before', 'after'] as const) : (['after', 'before'] as const)
+  try {
+    for (const name of order) opened[name] = await startService({ directory: join(directory, name), ...starts[name] })
+    const { before, after } = opened
+    assert(before !== undefined && after !== undefined, 'both are started')
+    const data = { rowCount: options.rows, seed: options.seed }
+    for (const service of [before, after]) await fillEndpointData(service, data)
+    await work(before, after)
+  } finally {
+    await Promise.all(Object.values(opened).map((service) => service.close()))
+  }
+}
+
+interface Rates {
+  readonly before: number[]
+  readonly after: number[]
+  readonly ratios: number[]
+}
+
+function noRates(): Rates {
+  return { before: [], after: [], ratios: [] }
+}
+
+/** The rounds of one pair, added to what others gave. */
+async function measurePair(one: PairedCase & Rates, before: ServiceProcess, after: ServiceProcess): Promise<void> {
   for (let round = -warmUpRounds; round < options.rounds; round += 1) {
     const found: number[] = []
     for (const service of [before, after, after, before]) found.push(await rateOf(one, service))
     if (round < 0) continue
     const [firstWas = 0, firstIs = 0, lastIs = 0, lastWas = 0] = found
     const [was, is] = [Math.sqrt(firstWas * lastWas), Math.sqrt(firstIs * lastIs)]
-    rates.before.push(was)
-    rates.after.push(is)
-    rates.ratios.push(is / was)
+    one.before.push(was)
+    one.after.push(is)
+    one.ratios.push(is / was)
   }
-  console.log(`${one.name}: ${rates.ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
-  return rates
+  const ratios = one.ratios.slice(-options.rounds)
+  console.log(`${one.name}: ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
 }
 
 async function rateOf(one: PairedCase, service: ServiceProcess): Promise<number> {

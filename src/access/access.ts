@@ -76,6 +76,11 @@ export class Access {
     return refused(errors.TOKEN_INVALID())
   }
 
+  /** Another number whenever a name may stand for something else. */
+  get namesVersion(): number {
+    return this.#lookup.version
+  }
+
   /** Whether a caller may know that there is something of this name: who may send rows or drop it names it himself. */
   knowsOf({ permissions }: Caller, kind: ResourceKind, nameOrId: string): boolean {
     const named = this.#lookup.find(kind, nameOrId)

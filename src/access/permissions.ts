@@ -11,6 +11,8 @@ import { joinFilters } from './row-filters.ts'
 import { pipeReadTypes, type ResourceKind, type ScopeType } from './scopes/scope-types.ts'
 
 const readTypes: ReadonlySet<ScopeType> = new Set(['DATASOURCES:READ', 'PIPES:READ'])
+/** Those that say what a query may read. */
+const scopeTypes: ReadonlySet<ScopeType> = new Set([...readTypes, 'WORKSPACE:READ_ALL', 'ORG_DATASOURCES:READ'])
 
 export class Permissions {
   /** Without those that a lost filter closes. */
@@ -26,6 +28,8 @@ export class Permissions {
   readonly lookup: ResourceLookup
   /** Types of the scopes that are not restricted to a resource. */
   readonly #unrestricted: ReadonlySet<ScopeType>
+  /** Also where what was filtered is gone. */
+  readonly #isFiltered: boolean
   /** By the id of what exists, and by the name of what does not yet. */
   readonly #byResource: ReadonlyMap<string, readonly Grant[]>
 
@@ -38,6 +42,7 @@ export class Permissions {
     this.expiresAt = expiresAt
     this.#unrestricted = new Set(this.grants.flatMap(({ type, resource }) => (resource === null ? [type] : [])))
     this.#byResource = groupedByResource(this.grants)
+    this.#isFiltered = grants.some(({ filter }) => filter !== null)
     this.isAdmin = this.#unrestricted.has('ADMIN')
     this.readScope = this.isAdmin ? adminScope : this.#makeReadScope()
   }
@@ -109,7 +114,7 @@ export class Permissions {
     }
     const filterOf = (id: string) => joinFilters(this.filtersOf(id))
     return createReadScope({
-      signature: signatureOf(this.grants),
+      signature: signatureOf(this.grants, this.#isFiltered),
       mayRead: (id) => {
         if (readsAll || this.#byResource.get(id)?.some(({ type }) => readTypes.has(type)) === true) return true
         // They tell of everything in the workspace: the right to all data sources is none to them.
@@ -121,7 +126,7 @@ export class Permissions {
       outputFilterOf: filterOf,
       fixedParametersOf: (id) => this.#fixedParametersOf(id),
       seesAll: readsAll,
-      isFiltered: this.grants.some(({ filter }) => filter !== null),
+      isFiltered: this.#isFiltered,
       mayUseSecrets: false,
     })
   }
@@ -137,17 +142,13 @@ function mayReadAnything({ type, resource }: Grant): boolean {
   return type !== 'PIPES:CREATE' && (pipeReadTypes.has(type) || (type === 'DATASOURCES:READ' && resource === null))
 }
 
-/** The same for tokens that may read the same: answers are kept by it. */
-function signatureOf(grants: readonly Grant[]): string {
-  const readable = grants.filter(({ type }) => readTypes.has(type) || type === 'WORKSPACE:READ_ALL')
-  return JSON.stringify(
-    readable.map(({ type, resource, filter, fixedParameters }) => [
-      type,
-      resource,
-      filter,
-      fixedParameters === null ? null : [...fixedParameters],
-    ]),
-  )
+/** The same for tokens that may read the same: plans and answers are kept by it. All that a read scope is made of is in it. */
+function signatureOf(grants: readonly Grant[], isFiltered: boolean): string {
+  const readable = grants.filter(({ type }) => scopeTypes.has(type))
+  const told = readable.map(({ type, resource, filter, fixedParameters }) => {
+    return [type, resource, filter, fixedParameters === null ? null : [...fixedParameters]]
+  })
+  return JSON.stringify([isFiltered, ...told])
 }
 
 function groupedByResource(grants: readonly Grant[]): ReadonlyMap<string, readonly Grant[]> {

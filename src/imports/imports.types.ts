@@ -135,6 +135,8 @@ export interface KeptRows {
 export interface ImportCaller {
   /** What the log's entries tell of him. */
   readonly logFields: LogFields
+  /** Called with the data source that gets the rows, as soon as it is found; throws when the caller may not send it any. */
+  requireTarget(id: DataSourceId): void
   /** Called before anything is read where an append lacks its data source; throws when the caller may not create it. */
   requireCreation(): void
 }

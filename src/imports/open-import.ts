@@ -57,6 +57,7 @@ export async function openImport(
   const startMs = performance.now()
   const hasRows = source !== null
   const target = await findTarget(order, { dataSources, missingDataSource: options.missingDataSource, hasRows })
+  if (target !== null) request.caller.requireTarget(target.id)
   if (order.mode === 'append' && target === null) request.caller.requireCreation()
   const held: HeldByImport = { pending: null, prepared: null, source }
   try {

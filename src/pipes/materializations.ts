@@ -29,7 +29,7 @@ interface Deps {
   readonly now: () => number
   /** Changes a pipe as it is when its turn has come. */
   readonly change: (nameOrId: string, change: (pipe: Pipe) => Promise<ChangedNode>) => Promise<ChangedNode>
-  readonly saveLinked: (pipe: Pipe, linked: LinkedNodes) => Promise<LinkedPipe>
+  readonly saveLinked: (pipe: Pipe, linked: LinkedNodes & { readonly guard: () => void }) => Promise<LinkedPipe>
   readonly replace: (pipe: Pipe, before: Pipe) => Promise<void>
 }
 
@@ -92,7 +92,9 @@ export class Materializations {
 
   async #link(before: Pipe, position: number, { author, target }: MaterializeOrder): Promise<ChangedNode> {
     const targets = new Map([[position, target]])
-    const saved = await this.#deps.saveLinked(before, { author, start: position, targets, before })
+    // What the node reads may have another name than when it was judged.
+    const guard = (): void => this.#deps.query.checkAuthor(before, position, author)
+    const saved = await this.#deps.saveLinked(before, { author, start: position, targets, before, guard })
     return changed(saved.pipe, position, saved.reports[0])
   }
 }

@@ -41,6 +41,12 @@ export function uncoveredNodes(pipe: Pipe, name: string, catalog: ReadCatalog): 
   })
 }
 
+/** Whether a later node may make the name of this one when it runs, of values that its caller sends. */
+export function isMadeBehind({ nodes }: Pipe, position: number): boolean {
+  const name = nodes[position]?.name ?? ''
+  return nodes.slice(position + 1).some((node) => isTemplate(node.sql) && mayMake(namedInNode(node), name))
+}
+
 interface NodePlace {
   readonly nodes: readonly PipeNode[]
   readonly position: number

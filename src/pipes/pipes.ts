@@ -7,7 +7,7 @@
 // makes one change at a time.
 
 import type { Catalog } from '../catalog/catalog.ts'
-import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
@@ -16,17 +16,19 @@ import { answeringNode } from '../query/name-scope.ts'
 import type { Query } from '../query/query.types.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
+import { quoteName } from '../shared/text-escapes.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
-import { changed, expectNode, ofNode } from './changed-node.ts'
+import { changed, expectNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { type LinkedNodes, Materializations } from './materializations.ts'
-import { uncoveredNodes } from './name-readers.ts'
+import { isMadeBehind, uncoveredNodes } from './name-readers.ts'
+import { NodeChecks } from './node-checks.ts'
 import { parametersOf } from './node-parameters.ts'
-import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
+import { readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
-import { checkDescription, checkLength } from './pipe-limits.ts'
+import { checkDescription } from './pipe-limits.ts'
 import { editedNode, findNode, movedTo, withEndpoint } from './pipe-nodes.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import type {
@@ -47,8 +49,8 @@ import type {
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
 import { refusedAsItIs, repeated, StalePipeError } from './stale-pipe.ts'
-import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
-import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
+import { checkFreed, checkTaken } from './version-reads.ts'
+import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks } from './view-links.ts'
 import { WholePipes } from './whole-pipes.ts'
 
 export interface PipesOptions {
@@ -86,10 +88,7 @@ class PipesService implements Pipes {
   readonly #materializations: Materializations
   readonly #whole: WholePipes
   readonly #changes = new ChangeQueue()
-  /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
-  readonly #judgedAt = new WeakMap<Pipe, number>()
-  /** The version of the catalog by which nodes of a pipe were checked. */
-  readonly #checkedAt = new WeakMap<Pipe, number>()
+  readonly #checks: NodeChecks
   readonly parametersOf = parametersOf
 
   constructor(options: PipesOptions, { catalog, query, views }: Deps) {
@@ -97,6 +96,7 @@ class PipesService implements Pipes {
     this.#catalog = catalog
     this.#query = query
     this.#readers = new PipeReaders(catalog)
+    this.#checks = new NodeChecks(options, { catalog, query })
     this.#renames = new ReaderRenames(options, { catalog, query })
     this.#links = new ViewLinks({ catalog, views })
     this.#materializations = new Materializations({
@@ -107,7 +107,7 @@ class PipesService implements Pipes {
     })
     this.#whole = new WholePipes(options, {
       ...{ catalog, links: this.#links, get: (nameOrId) => this.get(nameOrId) },
-      checked: (pipe, by) => this.#checked(pipe, by),
+      checked: (pipe, by) => this.#checks.checked(pipe, by),
       save: (pipe, before, saving) => this.#save(pipe, before, saving),
       saveLinked: (pipe, linked) => this.#saveLinked(pipe, linked),
       saveChanged: (pipe, views, saving) => this.#saveChanged(pipe, views, saving),
@@ -152,11 +152,13 @@ class PipesService implements Pipes {
   }
 
   copy(request: CopyRequest, author: ReadScope): Promise<Pipe> {
-    return this.#inPlaceOf(request.name, (into) => this.#whole.copy(request, into, author))
+    // Its name may stand for another when the turn of the change has come.
+    const source = this.get(request.from).id
+    return this.#inPlaceOf(request, (into) => this.#whole.copy({ ...request, from: source }, into, author))
   }
 
   replace(request: PipeReplacement, author: ReadScope): Promise<LinkedPipe> {
-    return this.#inPlaceOf(request.name, (before) => {
+    return this.#inPlaceOf(request, (before) => {
       return before?.name === request.name
         ? this.#whole.replace(before, request, author)
         : this.#whole.create(request, author)
@@ -164,10 +166,14 @@ class PipesService implements Pipes {
   }
 
   /** Makes a pipe of this name, or changes the one that has it, as it is when its turn has come. */
-  #inPlaceOf<Result>(name: string, change: (known: Pipe | undefined) => Promise<Result>): Promise<Result> {
+  #inPlaceOf<Result>(
+    { name, requireChange }: Pick<PipeReplacement, 'name' | 'requireChange'>,
+    change: (known: Pipe | undefined) => Promise<Result>,
+  ): Promise<Result> {
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
       if (into === undefined) return await repeated(() => change(undefined))
+      requireChange(into.id)
       return await this.#changes.run(into.id, () => repeated(() => change(this.find(into.id))))
     })
   }
@@ -227,7 +233,7 @@ class PipesService implements Pipes {
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode> {
     return this.#change(pipeNameOrId, async (before) => {
       const start = before.nodes.length
-      const pipe = await this.#checked(this.#whole.withNode(before, request), { author, start })
+      const pipe = await this.#checks.checked(this.#whole.withNode(before, request), { author, start })
       const targets = new Map(request.target === undefined ? [] : [[start, request.target]])
       const saved = await this.#saveLinked(pipe, { author, start, targets, before })
       return changed(saved.pipe, start, saved.reports[0])
@@ -255,13 +261,15 @@ class PipesService implements Pipes {
       const guard = (): void => {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
+        // Whoever asks for the right value has its rows then.
+        if (isRenamed && isMadeBehind(pipe, to)) this.#query.checkAuthor(pipe, to, author)
         // A view that is there is not changed along, so its node would tell of another query than runs.
         const what = `Node '${node.name}' of Pipe '${before.name}'`
         const isOther = to !== from || hasOtherSql
         const advice = to === from ? changeAdvice : editAdvice
         if (isOther && !isChanging) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice })
       }
-      const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
+      const checked = isChecked ? await this.#checks.checked(pipe, { author, start, end }) : pipe
       if (rights === undefined || !isChanging) return changed(await this.#save(checked, before, { guard }), to)
       const saved = await this.#saveChanged(checked, { edited: [node], filling, author, rights }, { before, guard })
       return changed(saved.pipe, to, saved.reports[0])
@@ -274,10 +282,9 @@ class PipesService implements Pipes {
       if (node.id === pipe.endpointId) throw errors.NODE_PUBLISHED({ pipe: pipe.name, node: node.name })
       const nodes = pipe.nodes.filter((one) => one !== node)
       const changed = { ...pipe, nodes, updatedAt: this.#options.now() }
-      this.#checkAnswering(changed, pipe, author)
-      for (const position of uncoveredNodes(changed, node.name, this.#catalog))
-        this.#query.checkAuthor(changed, position, author)
       const guard = (): void => {
+        this.#checkAnswering(changed, pipe, author)
+        this.#checkUncovered(changed, { pipe, node }, author)
         const advice = 'remove their materializations first, or use force=true: they stay as they are'
         if (!isForced)
           this.#links.refuse([node], { what: `Node '${node.name}' of Pipe '${pipe.name}'`, advice }, [node])
@@ -307,8 +314,7 @@ class PipesService implements Pipes {
       const { id } = expectNode(pipe, nodeNameOrId)
       if (id === pipe.endpointId) return pipe
       const published = { ...pipe, endpointId: id }
-      this.#checkAnswering(published, pipe, author)
-      return await this.#save(published, pipe)
+      return await this.#save(published, pipe, { guard: () => this.#checkAnswering(published, pipe, author) })
     })
   }
 
@@ -318,13 +324,28 @@ class PipesService implements Pipes {
       const isPublished = pipe.endpointId !== null && (node === null || node.id === pipe.endpointId)
       if (!isPublished) throw errors.ENDPOINT_MISSING({ pipe: pipe.name, node: node?.name ?? null })
       const unpublished = { ...pipe, endpointId: null, publishedAt: null, updatedAt: this.#options.now() }
-      this.#checkAnswering(unpublished, pipe, author)
-      await this.#replace(unpublished, pipe)
+      await this.#replace(unpublished, pipe, { guard: () => this.#checkAnswering(unpublished, pipe, author) })
       return unpublished
     })
   }
 
-  /** Whoever lets another node answer for a pipe gives its readers what that one reads. @throws READ_DENIED (403) */
+  /**
+   * Whoever removes a node gives readers of those behind it what else has its name. To be called in the turn of the change.
+   * @throws READ_DENIED (403)
+   */
+  #checkUncovered(changed: Pipe, { pipe, node }: { readonly pipe: Pipe; readonly node: PipeNode }, author: ReadScope) {
+    for (const position of uncoveredNodes(changed, node.name, this.#catalog))
+      this.#query.checkAuthor(changed, position, author)
+    if (!isMadeBehind(pipe, pipe.nodes.indexOf(node))) return
+    // As a node would read it.
+    const reader = { ...node, sql: `SELECT * FROM ${quoteName(node.name)}` }
+    this.#query.checkAuthor({ ...changed, nodes: [reader] }, 0, author)
+  }
+
+  /**
+   * Whoever lets another node answer for a pipe gives its readers what that one reads. To be called in the turn of the change.
+   * @throws READ_DENIED (403)
+   */
   #checkAnswering(changed: Pipe, before: Pipe, author: ReadScope): void {
     const node = answeringNode(changed)
     if (node === undefined || node === answeringNode(before)) return
@@ -362,31 +383,6 @@ class PipesService implements Pipes {
     return editedNode(node, edit, this.#options.now())
   }
 
-  /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, PIPE_TOO_LONG and NODE_INVALID (400). */
-  async #checked(pipe: Pipe, { author, start, end = pipe.nodes.length }: NodesToCheck): Promise<Pipe> {
-    checkLength(pipe, this.#options.pipeBytesMax)
-    const { catalogVersion } = this.#catalog
-    const nodes = [...pipe.nodes]
-    for (let position = start; position < end; position += 1) {
-      const node = nodes[position]
-      if (node === undefined) break
-      try {
-        const { dependencies } = await this.#query.checkNode({ ...pipe, nodes }, node, position, author)
-        nodes[position] = { ...node, dependencies }
-      } catch (error) {
-        throw end - start === 1 ? error : ofNode(node.name, error)
-      }
-    }
-    const judged = { ...pipe, nodes }
-    const isUnsure = nodes.some((node, index) => {
-      return index >= start && index < end && (mayReadVersion(node) || mayReadHidden(judged, index))
-    })
-    if (isUnsure) this.#judgedAt.set(judged, catalogVersion)
-    this.#checkedAt.set(judged, catalogVersion)
-    await readNames([judged])
-    return judged
-  }
-
   /** Writes a pipe with the views of those of its nodes that are to fill something. */
   async #saveLinked(
     checked: Pipe,
@@ -395,9 +391,9 @@ class PipesService implements Pipes {
     return await this.#links.save(checked, { targets, author }, async (views, unchanged) => {
       const guard = both(unchanged, options.guard)
       // Making a data source changes the catalog, by which names were judged that only it tells.
-      const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
-      const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked
-      return await this.#save(this.#filling(judged, views), before, { guard, dropped })
+      const isUnsure = targets.size > 0 && this.#checks.isUnsure(checked)
+      const judged = isUnsure ? await this.#checks.checked(checked, { author, start }) : checked
+      return await this.#save(this.#checks.filling(judged, views), before, { guard, dropped })
     })
   }
 
@@ -409,54 +405,25 @@ class PipesService implements Pipes {
   ): Promise<LinkedPipe> {
     return await this.#links.change(checked, views, async (made) => {
       const options = { guard: both(made.guard, guard), along: made.along, dropped }
-      return await this.#save(this.#filling(checked, made.views), before, options)
+      return await this.#save(this.#checks.filling(checked, made.views), before, options)
     })
-  }
-
-  /** The pipe with these views, judged and checked as it was. */
-  #filling(judged: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
-    if (views.size === 0) return judged
-    const filling = withViews(judged, views)
-    for (const known of [this.#judgedAt, this.#checkedAt]) {
-      const version = known.get(judged)
-      if (version !== undefined) known.set(filling, version)
-    }
-    return filling
   }
 
   /** Writes a pipe that is new, or takes the place of `before`. */
   async #save(changed: Pipe, before?: Pipe, options: SaveOptions = {}): Promise<Pipe> {
     const pipe = withEndpoint(changed, before, this.#options)
-    const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
-    const judgedAt = this.#judgedAt.get(changed)
-    const checkedAt = this.#checkedAt.get(changed)
+    const saved = before === undefined ? { ...pipe } : { ...pipe, updatedAt: this.#options.now() }
     const guard = (): void => {
       options.guard?.()
-      // What such a name stands for may be something else by now, and nothing in the node would tell.
-      if (judgedAt !== undefined && judgedAt !== this.#catalog.catalogVersion) throw new StalePipeError()
       // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
       if (before !== undefined && before.name !== pipe.name) this.#catalog.checkPipeName(pipe.name)
       checkTaken(pipe.name, pipe.id, this.#catalog)
       checkAcyclic(pipe, this.#catalog)
-      this.#checkSources(pipe, before, checkedAt)
+      this.#checks.checkStill(changed, { pipe, before })
     }
     if (before === undefined) await this.#catalog.createPipe(saved, guard)
     else await this.#links.drop(options.dropped ?? [], () => this.#replace(saved, before, { ...options, guard }))
     return saved
-  }
-
-  /** Whether what the nodes were found to read a moment ago is still there. */
-  #checkSources({ nodes }: Pipe, before: Pipe | undefined, checkedAt: number | undefined): void {
-    // A node that was not checked has the very list that it had, and may have been broken all along.
-    const unchecked = new Set(before?.nodes.map(({ dependencies }) => dependencies))
-    const looked = nodes.map((node) => (unchecked.has(node.dependencies) ? { ...node, dependencies: [] } : node))
-    for (const name of namesOutside(looked)) {
-      // Names with a dot are those of the service's own tables.
-      const isThere = name.includes('.') || this.#catalog.find(name)?.name === name || this.find(name)?.name === name
-      // What has another name by now was read by its id, perhaps.
-      if (!isThere && checkedAt !== this.#catalog.catalogVersion) throw new StalePipeError()
-      if (!isThere) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
-    }
   }
 
   #refuseRead(pipe: Pipe, advice: string): void {
@@ -464,13 +431,6 @@ class PipesService implements Pipes {
     const users = userNames(this.#readers.of(pipe.id), possibleReaders(pipe, this.#catalog))
     if (users.length > 0) throw errors.PIPE_USED({ name, users, advice })
   }
-}
-
-interface NodesToCheck {
-  readonly author: ReadScope
-  readonly start: number
-  /** Nodes from this position on are not checked; those to the last one where it is left out. */
-  readonly end?: number
 }
 
 interface SaveOptions {

@@ -103,8 +103,12 @@ export interface PipeRequest {
 }
 
 export interface PipeReplacement extends PipeRequest {
+  readonly requireChange: RequireChange
   readonly rights: ViewRights
 }
+
+/** Called with a pipe that is to get other nodes, when its turn has come; throws when it may not be changed. */
+export type RequireChange = (pipeId: string) => void
 
 /** A pipe as it was written, and what was made for its nodes. */
 export interface LinkedPipe {
@@ -169,6 +173,7 @@ export interface CopyRequest {
   readonly name: string
   /** The pipe whose nodes are copied. */
   readonly from: string
+  readonly requireChange: RequireChange
   /** Undefined takes that of the copied pipe, or keeps that of a pipe that there is. */
   readonly description: string | undefined
 }

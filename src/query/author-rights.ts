@@ -53,7 +53,7 @@ export function checkBranchRights(reading: Reading, pipe: ReadPipe, position: nu
 }
 
 /** Whether nothing is hidden from the author. */
-function isUnrestricted({ seesAll, isFiltered, mayUseSecrets }: ReadScope): boolean {
+export function isUnrestricted({ seesAll, isFiltered, mayUseSecrets }: ReadScope): boolean {
   return seesAll && !isFiltered && mayUseSecrets
 }
 

@@ -12,7 +12,7 @@ import type { NameScope, Source } from '../sql/source.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import { withPipe } from './check-node.ts'
+import { type CheckAuthor, withPipe } from './check-node.ts'
 import { describedColumns, type ResultColumn } from './describe-query.ts'
 import { inUsersWords } from './message-names.ts'
 import { nodeScope } from './name-scope.ts'
@@ -30,9 +30,9 @@ export interface FlatNode {
 }
 
 /**
- * Makes one query of the node at `position` of a pipe, which is as it is to be, and so is `changed`, one that it reads. Whether its author may read what it names is judged
- * by `checkNode` before. Here all that is read at any depth must be free of filters of the author: rows that come through a view
- * have no reader whose filter would hold for them.
+ * Makes one query of the node at `position` of a pipe, which is as it is to be, and so is `changed`, a pipe that it reads: where
+ * that is left out, the author has made the node and must be able to read what it names. All that is read at any depth must be free
+ * of filters of the author: rows that come through a view have no reader whose filter would hold for them.
  *
  * @throws VIEW_INVALID (400) for what only a request could tell, and for secrets; SQL_INVALID, TEMPLATE_INVALID (400),
  *   READ_DENIED, FILTER_BROKEN (403), …
@@ -50,13 +50,16 @@ interface Deps {
   readonly templates: TemplateCache
   /** What the service reads for itself. */
   readonly serviceScope: ReadScope
+  readonly checkAuthor: CheckAuthor
 }
 
 /** Makes it over open modules. */
 export function createFlattening(options: FlatteningOptions, deps: Deps): FlattenNode {
   const { store, workspace } = deps
-  return async (pipe, position, author, changed = pipe) => {
-    const placed = { pipe, position, changed }
+  return async (pipe, position, author, changed) => {
+    // In the same moment as the names are resolved: they may stand for something else by the next.
+    if (changed === undefined) deps.checkAuthor(pipe, position, author)
+    const placed = { pipe, position, changed: changed ?? pipe }
     const { plan, nodeIds } = compileFlat(placed, author, { options, deps })
     // Nobody waits for it who could leave: it ends by the time limit of queries.
     const { signal } = new AbortController()

@@ -108,7 +108,7 @@ class QueryService implements Query {
     this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
-    this.flattenNode = createFlattening(options, { ...deps, templates: this.#templates })
+    this.flattenNode = createFlattening(options, { ...deps, templates: this.#templates, checkAuthor: this.checkAuthor })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {

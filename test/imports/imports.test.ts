@@ -79,6 +79,7 @@ t.test(
     const { body, stream } = unfinishedBody('')
     const caller = {
       logFields: {},
+      requireTarget() {},
       requireCreation() {
         throw errors.TOKEN_INVALID()
       },

@@ -114,12 +114,12 @@ t.test('a copy over a pipe waits for its changes, and they for it', async (t) =>
   const { pipes } = await openTestPipes(t)
   await pipes.create({ name: 'from', description: '', nodes: [node('x', ''), node('y', 'x')] })
   const copies = await Promise.all(
-    Array.from({ length: 4 }, () => pipes.copy({ name: 'to', from: 'from', description: undefined })),
+    Array.from({ length: 4 }, () => pipes.copy({ name: 'to', from: 'from', description: undefined, requireChange })),
   )
   t.equal(new Set(copies.map(({ id }) => id)).size, 1, 'the first one makes it, the others go over it')
   await Promise.all([
     pipes.publish('to', 'y'),
-    pipes.copy({ name: 'to', from: 'from', description: 'again' }),
+    pipes.copy({ name: 'to', from: 'from', description: 'again', requireChange }),
     pipes.appendNode('to', node('z', 'y')),
   ])
   const { description, nodes, endpointId } = pipes.get('to')
@@ -213,7 +213,7 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
     for (const change of [
       () => pipes.revise('full', { name: undefined, description }, adminScope),
       () => pipes.editNode('full', 'n1', { ...noEdit, description }),
-      () => pipes.copy({ name: 'long', from: 'full', description }),
+      () => pipes.copy({ name: 'long', from: 'full', description, requireChange }),
     ]) {
       if (isTaken) await t.resolves(change() as Promise<unknown>)
       else await t.rejects(change() as Promise<unknown>, { code: 'REQUEST_INVALID', message: /100 characters at most/ })
@@ -228,7 +228,7 @@ t.test('a change that cannot be written was not made', async (t) => {
   storage.failure = new Error('no space left on device')
   for (const change of [
     () => pipes.create({ name: 'x', description: '', nodes: [] }),
-    () => pipes.copy({ name: 'x', from: 'top', description: undefined }),
+    () => pipes.copy({ name: 'x', from: 'top', description: undefined, requireChange }),
     () => pipes.revise('top', { name: 'x', description: undefined }, adminScope),
     () => pipes.appendNode('top', node('c', 'b')),
     () => pipes.editNode('top', 'b', { ...noEdit, sql: '' }),
@@ -312,6 +312,7 @@ function keepsReaders(change: Change): boolean {
 }
 
 const resourceNames = ['a', 'b', 'c', 'd', 'e'] as const
+const requireChange = (): void => undefined
 const nodeNames = ['x', 'y', 'z', 'a'] as const
 
 function randomChange(random: SeededRandom): Change {
@@ -396,7 +397,7 @@ async function apply(change: Change, { catalog, pipes, readers }: Pick<OpenedPip
       return await pipes.create({ name: change.name, description: '', nodes })
     }
     case 'copy':
-      return await pipes.copy({ name: change.name, from: change.from, description: undefined })
+      return await pipes.copy({ name: change.name, from: change.from, description: undefined, requireChange })
     case 'rename':
       return await pipes.revise(change.name, { name: change.to, description: undefined }, adminScope)
     case 'drop':

@@ -6,7 +6,7 @@ import { withViewNames } from '../json/view-names.ts'
 import { behindShape } from '../json/views-behind.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, nodeInPath, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { targetOperations } from './target-operations.ts'
 
@@ -18,8 +18,7 @@ const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 export function addCatchUp(app: FastifyInstance, { behind, dataSources, pipes }: Deps, limits: FormLimits): void {
   const catchUp = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readPipeInput(request, limits)
-    // The route has these parameters, and Fastify gives texts.
-    const names = request.params as { readonly pipe: string; readonly node: string }
+    const names = nodeInPath(request)
     const pipe = pipes.get(names.pipe)
     const node = pipes.getNode(pipe, names.node)
     const { view } = node

@@ -22,7 +22,7 @@ import type { Parameters } from '../request/parameters.ts'
 import { announcesBody, bodyOf } from '../request/request-body.ts'
 import { boundUpload, type UploadLimits } from '../request/upload-bounds.ts'
 import { leftSignal } from '../server/abort-signal.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, requireAccess, requireFound } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
 import { clientKeyOf } from '../server/proxies.ts'
@@ -127,6 +127,8 @@ class ImportExchange {
       abandoned: this.#left,
       caller: {
         logFields: { requestId: this.#request.id },
+        // Its name may have stood for another when the head of the request was judged.
+        requireTarget: (id) => requireFound(this.#request, `datasource:${order.mode}`, id),
         requireCreation: () => requireAccess(this.#request, 'datasource:create', order.name ?? null),
       },
       watched: watchedBy(order),

@@ -14,7 +14,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, mayReadAll, requireAccess } from '../server/authorization.ts'
+import { callerOf, inPath, mayReadAll, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addRowDelete } from './row-delete.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
@@ -35,10 +35,10 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
       PUT: async (request, reply) => {
         const revision = readRevision(await readParameters(request))
         const { name } = revision
-        const isOther = name !== undefined && name !== dataSources.find(nameOf(request))?.name
+        const isOther = name !== undefined && name !== dataSources.find(inPath(request, 'name'))?.name
         if (isOther) requireAccess(request, 'datasource:create', name)
-        const mayPassOn = mayReadAll(request, nameOf(request))
-        const revised = await dataSources.revise(nameOf(request), { ...revision, mayPassOn })
+        const mayPassOn = mayReadAll(request, inPath(request, 'name'))
+        const revised = await dataSources.revise(inPath(request, 'name'), { ...revision, mayPassOn })
         return await sendSingle(request, reply, { deps, dataSource: revised })
       },
       DELETE: async (request, reply) => {
@@ -46,9 +46,9 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
         const isForced = parameters.flag('force')
         if (isDryRun(parameters)) return await showDrop(request, reply, { deps, isForced })
         // Without force there are none.
-        const users = isForced ? usersOf(request, dataSources.getForDrop(nameOf(request)).id, deps) : noUsers
+        const users = isForced ? usersOf(request, dataSources.getForDrop(inPath(request, 'name')).id, deps) : noUsers
         const { views, pipes } = await users
-        await dataSources.drop(nameOf(request), { isForced })
+        await dataSources.drop(inPath(request, 'name'), { isForced })
         if (views.length > 0) warn(reply, [`Materialized Views that went with it: ${views.join(', ')}`])
         if (pipes.length > 0) warn(reply, [`Pipes that still read it: ${pipes.join(', ')}`])
         return reply.code(204).send()
@@ -64,11 +64,11 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
     },
   )
   const alter = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const order = readAlterRequest(await readParameters(request), nameOf(request))
-    const { id } = dataSources.get(nameOf(request))
+    const order = readAlterRequest(await readParameters(request), inPath(request, 'name'))
+    const { id } = dataSources.get(inPath(request, 'name'))
     const { views } = await usersOf(request, id, deps)
     const pipes = seenOf(callerOf(request).permissions, 'pipe', dataSources.usedBy(id))
-    const { operations } = await dataSources.alter(nameOf(request), order)
+    const { operations } = await dataSources.alter(inPath(request, 'name'), order)
     return sendJson(reply, 200, { operations, dependencies: [...views, ...pipes.map(({ name }) => name)] })
   }
   addPath(
@@ -82,7 +82,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
   )
   const truncate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readParameters(request)
-    await dataSources.truncate(nameOf(request))
+    await dataSources.truncate(inPath(request, 'name'))
     return reply.code(205).send()
   }
   addPath(
@@ -97,14 +97,9 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
   addRowDelete(app, deps, limits)
 }
 
-function nameOf(request: FastifyRequest): string {
-  // The routes have this parameter, and Fastify gives texts.
-  return (request.params as { readonly name: string }).name
-}
-
 async function show(request: FastifyRequest, reply: FastifyReply, deps: Deps): Promise<FastifyReply> {
   const { dataSources } = deps
-  const name = nameOf(request)
+  const name = inPath(request, 'name')
   if (name.endsWith(datafileSuffix)) {
     const text = formatDatafile(dataSources.get(name.slice(0, -datafileSuffix.length)))
     return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
@@ -138,7 +133,7 @@ interface DropContext {
 /** What a drop would take along, or the refusal that it would meet. */
 async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, isForced }: DropContext) {
   const { dataSources } = deps
-  const { id, name } = dataSources.getForDrop(nameOf(request))
+  const { id, name } = dataSources.getForDrop(inPath(request, 'name'))
   const users = [
     ...(await dataSources.dependents(id)),
     ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id)),

@@ -12,7 +12,7 @@ import { receiptHeader, receiptTexts } from '../request/awaited-receipts.ts'
 import { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, inPath } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 
 type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'ingest' | 'jobs' | 'now' | 'pipes' | 'receipts'>
@@ -21,8 +21,7 @@ type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'ingest' | 'jo
 export function addFreshness(app: FastifyInstance, deps: Deps): void {
   const { behind, dataSources, ingest, now, pipes } = deps
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // The route has this parameter, and Fastify gives texts.
-    const { id, name } = dataSources.get((request.params as { readonly name: string }).name)
+    const { id, name } = dataSources.get(inPath(request, 'name'))
     await untilReached(request, reply, { id, deps })
     const { permissions } = callerOf(request)
     const named = (text: string): string => withViewNames(text, () => pipes.list(), permissions)

@@ -9,7 +9,7 @@ import { jobAnswer } from '../json/job-answer.ts'
 import { receiptHeader } from '../request/awaited-receipts.ts'
 import type { SentOrder } from '../request/import-order.ts'
 import { abortSignal } from '../server/abort-signal.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, requireAccess, requireFound } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 
 interface UrlExchange {
@@ -35,6 +35,7 @@ export async function importByUrl(
   const job = await urlImports.add({
     urls,
     order,
+    requireTarget: (id) => requireFound(request, `datasource:${order.mode}`, id),
     mayCreate: mayCreate(request, order.name ?? null),
     owner: { tokenId: caller.makerId, tokenName: caller.tokenName },
     logFields: { requestId: request.id },

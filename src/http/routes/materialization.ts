@@ -8,7 +8,7 @@ import { Parameters } from '../request/parameters.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { readTarget } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf, requireAccess } from '../server/authorization.ts'
+import { nodeInPath, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addCatchUp } from './catch-up.ts'
 import { judgedTarget } from './judged-target.ts'
@@ -34,14 +34,14 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     const { parameters } = await readPipeInput(request, limits)
     warnOfTargetParameters(reply, parameters)
     const target = judgedTarget(request, readTarget(parameters), deps)
-    const { pipe, node } = namesIn(request)
+    const { pipe, node } = nodeInPath(request)
     const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })
     const shape = changedShape(changed, pipeContext(request, deps))
     return sendJson(reply, 200, { ...shape, ...pinnedJob(request, changed.report, deps) })
   }
   const unlink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readPipeInput(request, limits)
-    const { pipe, node } = namesIn(request)
+    const { pipe, node } = nodeInPath(request)
     return sendJson(reply, 200, changedShape(await pipes.dematerialize(pipe, node), pipeContext(request, deps)))
   }
   const config = { needs: { POST: materialize, DELETE: materialize }, mayTakeTokenFromBody: true }
@@ -69,7 +69,7 @@ interface AnalysisRequest {
 }
 
 async function sendAnalysis(request: FastifyRequest, reply: FastifyReply, { deps, parameters }: AnalysisRequest) {
-  const { pipe: pipeName, node: nodeName } = namesIn(request)
+  const { pipe: pipeName, node: nodeName } = nodeInPath(request)
   // Who only asks may leave it to us.
   if (parameters.text('datasource') === undefined) parameters.set('datasource', `${deps.pipes.get(pipeName).name}_mv`)
   // What is asked about a populate is not done here.
@@ -81,9 +81,4 @@ async function sendAnalysis(request: FastifyRequest, reply: FastifyReply, { deps
   const { targetName } = pipeContext(request, deps)
   const datafile = formatPipe(analysed.pipe, targetName)
   return sendJson(reply, 200, analysisShape(analysed, { name: order.name, targetName, datafile }))
-}
-
-function namesIn(request: FastifyRequest): { readonly pipe: string; readonly node: string } {
-  // The routes have these parameters, and Fastify gives texts.
-  return request.params as { readonly pipe: string; readonly node: string }
 }

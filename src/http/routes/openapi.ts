@@ -6,7 +6,7 @@ import { openApiDocument } from '../json/openapi-document.ts'
 import { OpenApiTexts } from '../json/openapi-texts.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, inPath } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
@@ -38,8 +38,7 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
     return reply.code(200).header('content-type', jsonContentType).send(text)
   }
   const describeOne = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // The route has this parameter, and Fastify gives texts.
-    const pipe = pipes.get((request.params as { readonly pipe: string }).pipe)
+    const pipe = pipes.get(inPath(request, 'pipe'))
     const endpoint = await endpointDescriptions.describe(pipe, callerOf(request).permissions.readScope)
     if (endpoint === null) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
     const { name, description } = endpoint

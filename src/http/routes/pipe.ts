@@ -9,7 +9,7 @@ import { changedShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, inPath, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
@@ -87,8 +87,7 @@ function addUnknownFormats({ app, pipes }: RouteContext): void {
   }
   app.route({ method: 'POST', url: '/v0/pipes/:pipe(^.+[.][^.]+$)', handler: refuse, config: { needs: read } })
   const refuseOlder = (request: FastifyRequest): never => {
-    // The route has this parameter, and Fastify gives texts.
-    const format = (request.params as { readonly format: string }).format
+    const format = inPath(request, 'format')
     checkFormat(`${pipeOf(request)}.${format}`, pipes)
     throw errors.PIPE_NOT_FOUND({ name: pipeOf(request) })
   }
@@ -207,14 +206,12 @@ function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe, to
 }
 
 function pipeOf(request: FastifyRequest): string {
-  // The routes have this parameter, and Fastify gives texts.
-  return (request.params as { readonly pipe: string }).pipe
+  return inPath(request, 'pipe')
 }
 
 /** The node in the path; undefined where the path has none. */
 function nodeOf(request: FastifyRequest): string | undefined {
-  // The same; Fastify gives texts.
-  return (request.params as { readonly node?: string }).node
+  return inPath(request, 'node') || undefined
 }
 
 /** The node whose id or name is the body, or stands in it. @throws REQUEST_INVALID (400) when there is none. */

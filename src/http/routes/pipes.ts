@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { branchesOf } from '../../catalog/node-views.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
-import type { LinkedPipe } from '../../pipes/pipes.types.ts'
+import type { LinkedPipe, RequireChange } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -12,7 +12,7 @@ import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { type NodeOrder, type PipeInput, readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireAccess, requireFound } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
@@ -104,7 +104,8 @@ async function copied(request: FastifyRequest, { parameters }: PipeInput, { pipe
   // A copy puts its nodes into a pipe that there is.
   requireAccess(request, 'pipe:change', name)
   const description = parameters.get('description')
-  return { pipe: await pipes.copy({ name, from, description }, readScopeOf(request)), reports: [] }
+  const requireChange = requireChangeBy(request)
+  return { pipe: await pipes.copy({ name, from, description, requireChange }, readScopeOf(request)), reports: [] }
 }
 
 interface Made {
@@ -126,7 +127,12 @@ async function made(request: FastifyRequest, { input, orders }: Made, deps: Deps
   if (!isForced) return await deps.pipes.create(pipe, author)
   const before = deps.pipes.find(name)
   if (before?.name === name) await checkPopulates(request, keptOf(before, { orders, deps }), deps)
-  return await deps.pipes.replace({ ...pipe, rights: viewRightsOf(request) }, author)
+  const replacement = { ...pipe, requireChange: requireChangeBy(request), rights: viewRightsOf(request) }
+  return await deps.pipes.replace(replacement, author)
+}
+
+function requireChangeBy(request: FastifyRequest): RequireChange {
+  return (id) => requireFound(request, 'pipe:change', id)
 }
 
 /** The nodes that fill already what they are to fill, and are to be populated. */

@@ -15,7 +15,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { type PopulateOrder, readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, mayReadAll, readScopeOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, mayReadAll, nodeInPath, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
@@ -33,8 +33,7 @@ export function addPopulation(app: FastifyInstance, deps: Deps, limits: FormLimi
   const populate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { parameters } = await readPipeInput(request, limits)
     const order = readPopulate(parameters, true)
-    // The route has these parameters, and Fastify gives texts.
-    const names = request.params as { readonly pipe: string; readonly node: string }
+    const names = nodeInPath(request)
     const pipe = pipes.get(names.pipe)
     const node = pipes.getNode(pipe, names.node)
     const { view, unlinked } = node

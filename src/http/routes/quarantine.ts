@@ -8,7 +8,7 @@ import { parseObject, readChangeParameters, scalarsOf } from '../request/change-
 import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, inPath } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 
@@ -17,7 +17,7 @@ type Deps = Pick<HttpDeps, 'dataSources'>
 /** `/v0/datasources/<name>/quarantine`: what stands in it, and its rows on their way in once more. */
 export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limits: FormLimits): void {
   const summarize = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { id, name } = dataSources.get(nameOf(request))
+    const { id, name } = dataSources.get(inPath(request, 'name'))
     const signal = abortSignal(reply)
     const summary = await inTurn(request.raw.socket, () => dataSources.summarizeQuarantine(id, signal))
     const { rowCount, groups, hasMoreGroups, schema } = summary
@@ -35,10 +35,10 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limit
   }
   const replay = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
-    const { id, name } = dataSources.get(nameOf(request))
+    const { id, name } = dataSources.get(inPath(request, 'name'))
     const asked = readReplayRequest(parameters)
     // To write needs no right to read: but the rows that a condition chooses, and what a fix makes of them, are read.
-    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', inPath(request, 'name'))
     if (refusal !== null && (asked.condition !== undefined || asked.fixes.size > 0)) throw refusal
     const { readsEverything } = callerOf(request).permissions
     const report = await dataSources.replayQuarantine(id, asked, abortSignal(reply))
@@ -81,11 +81,6 @@ function suggestionShape({ type, isForAll, fix }: TypeSuggestion) {
 
 function leftMessage(leftRows: number): string {
   return `${leftRows} of the chosen rows are still in the quarantine, as one replay takes at most 1000000; replay again for the next of them`
-}
-
-function nameOf(request: FastifyRequest): string {
-  // The routes have this parameter, and Fastify gives texts.
-  return (request.params as { readonly name: string }).name
 }
 
 const untoldView = `A Materialized View did not take the rows; ${untoldReasons['of views']}`

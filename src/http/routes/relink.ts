@@ -9,7 +9,7 @@ import { timeText } from '../json/time-text.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { type PopulateOrder, readPopulate } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf } from '../server/authorization.ts'
+import { nodeInPath, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
@@ -28,8 +28,7 @@ export function addRelink(app: FastifyInstance, deps: Deps, limits: FormLimits):
     const { parameters } = await readPipeInput(request, limits)
     warnOfTargetParameters(reply, parameters)
     const populate = readPopulate(parameters, parameters.flag('populate'))
-    // The route has these parameters, and Fastify gives texts.
-    const names = request.params as { readonly pipe: string; readonly node: string }
+    const names = nodeInPath(request)
     const pipe = pipes.get(names.pipe)
     const { name: node, view, unlinked } = pipes.getNode(pipe, names.node)
     const targetId = view?.targetId ?? unlinked?.view.targetId

@@ -13,7 +13,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, inPath } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 
@@ -28,10 +28,10 @@ export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }:
     const isDry = isDryRun(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     // To delete needs no right to read: but how many rows a condition chooses tells of their values.
-    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', inPath(request, 'name'))
     if (isDry && refusal !== null) throw refusal
     const asked = { condition: conditionOf(parameters), isCounted: isDry }
-    const planned = await dataSources.planRowDelete(nameOf(request), asked, abortSignal(reply))
+    const planned = await dataSources.planRowDelete(inPath(request, 'name'), asked, abortSignal(reply))
     const caller = callerOf(request)
     const names = {
       ofTarget: (id: string) => dataSources.find(id)?.name,
@@ -73,11 +73,6 @@ function conditionOf(parameters: Parameters): string | undefined {
   const other = conditions.find((one) => one !== first)
   if (other === undefined) return first
   throw errors.PARAMETER_INVALID({ parameter: 'delete_condition', value: other, expected: 'sent once' })
-}
-
-function nameOf(request: FastifyRequest): string {
-  // The route has this parameter, and Fastify gives texts.
-  return (request.params as { readonly name: string }).name
 }
 
 interface ViewNames {

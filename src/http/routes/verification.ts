@@ -11,7 +11,7 @@ import { isDryRun } from '../request/dry-run.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, nodeInPath, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { makerOf } from './judged-target.ts'
 import { answerTo } from './population.ts'
@@ -59,8 +59,7 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
 
 /** @throws PIPE_NOT_FOUND, NODE_NOT_FOUND (404), VIEW_MISSING (400) */
 function materializedNode(request: FastifyRequest, { pipes }: Pick<Deps, 'pipes'>): MaterializedNode {
-  // The route has these parameters, and Fastify gives texts.
-  const names = request.params as { readonly pipe: string; readonly node: string }
+  const names = nodeInPath(request)
   const pipe = pipes.get(names.pipe)
   const node = pipes.getNode(pipe, names.node)
   const { view, unlinked } = node

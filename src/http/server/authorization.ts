@@ -21,6 +21,7 @@ export function addAuthorization(app: FastifyInstance, access: Access): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('isJudged', false)
   app.decorateRequest('judgedName', null)
+  app.decorateRequest('judgedVersion', null)
   app.addHook('onRoute', (route) => {
     const needs = route.config?.needs
     assert(needs !== undefined, `the route ${String(route.method)} ${route.url} does not say what it needs`)
@@ -54,6 +55,34 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
   if (refusal !== null) throw refusal
   request.isJudged = true
   request.judgedName = resource
+}
+
+/** Judges what was found by a name that was judged before: the name may have stood for something else then. Raises what `requireAccess` does. */
+export function requireFound(request: FastifyRequest, operation: Operation, id: string): void {
+  const refusal = request.server.access.refusalOf(callerOf(request), operation, id)
+  if (refusal !== null) throw refusal
+}
+
+/**
+ * The name or id that a parameter of the path has, to be read where it is used: it was judged before the body had come, and may
+ * stand for something else since then. It is judged again where it may.
+ *
+ * @throws what `Access.refusalOf` gives (403).
+ */
+export function inPath(request: FastifyRequest, parameter: string): string {
+  const { access } = request.server
+  const { needs } = request.routeOptions.config
+  if (request.judgedVersion !== access.namesVersion && typeof needs === 'object') {
+    judgeHead(request, callerOf(request), needs)
+    request.judgedVersion = access.namesVersion
+  }
+  // Fastify's router gives a text for each parameter of the route.
+  return (request.params as Readonly<Record<string, string>>)[parameter] ?? ''
+}
+
+/** The pipe and the node that the path names, as `inPath` reads them. */
+export function nodeInPath(request: FastifyRequest): { readonly pipe: string; readonly node: string } {
+  return { pipe: inPath(request, 'pipe'), node: inPath(request, 'node') }
 }
 
 /** Whether whoever asks reads all rows of a data source, by its name or id. */
@@ -98,12 +127,12 @@ function declaredNeed({ routeOptions: { config, url } }: FastifyRequest): Operat
 /** The hooks of a route that needs a token: the first judges what the head of the request has, the second the rest. */
 function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access: Access): void {
   const mayHaveBodyToken = route.config?.mayTakeTokenFromBody === true
-  const judge = headJudge(need, access)
   const admit = (request: FastifyRequest, reply: FastifyReply, token: string | undefined): void => {
     const verdict = access.verify(token)
     if (!verdict.isAllowed) throw answeredRefusal(verdict.refusal, reply)
-    judge(request, verdict.caller)
+    if (need !== 'token') judgeHead(request, verdict.caller, need)
     request.caller = verdict.caller
+    request.judgedVersion = access.namesVersion
   }
   const isOpenTo = route.config?.isOpenTo
   const onRequest: RouteOptions['onRequest'] = (request, reply, done) => {
@@ -139,18 +168,14 @@ function isJudgedByHandler(need: RouteNeed): boolean {
 }
 
 /** Judges what the head of the request names. @throws what `Access.refusalOf` gives (403). */
-function headJudge(
-  need: Exclude<RouteNeed, 'nothing'>,
-  access: Access,
-): (request: FastifyRequest, caller: Caller) => void {
-  if (need === 'token') return () => undefined
-  const { resource } = need
-  if (resource.in === 'body' || resource.in === 'job') return () => undefined
-  const [operation] = need.operations
-  return (request, caller) => {
-    const refusal = access.refusalOf(caller, operation, resourceOf(request, resource))
-    if (refusal !== null) throw refusal
-  }
+function judgeHead(
+  request: FastifyRequest,
+  caller: Caller,
+  { resource, operations: [operation] }: OperationNeed,
+): void {
+  if (resource.in === 'body' || resource.in === 'job') return
+  const refusal = request.server.access.refusalOf(caller, operation, resourceOf(request, resource))
+  if (refusal !== null) throw refusal
 }
 
 /** As the handler reads it; null where the head names none. */

@@ -66,10 +66,11 @@ class OpenUrlImports implements UrlImports {
     }
   }
 
-  async add({ urls, order, mayCreate, owner, logFields }: UrlImportRequest): Promise<Job> {
+  async add({ urls, order, requireTarget, mayCreate, owner, logFields }: UrlImportRequest): Promise<Job> {
     const { imports, remoteFiles, jobs, box } = this.#deps
     for (const url of urls) remoteFiles.check(url)
     const target = await imports.check(order)
+    if (target !== null) requireTarget(target.id)
     const newId = createDataSourceId()
     // A data source that is there may get another name before the job begins.
     const named = target === null ? order : { ...order, name: target.id }

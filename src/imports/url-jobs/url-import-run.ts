@@ -182,7 +182,12 @@ export class UrlImportRun {
           onLoading: (rows) => this.#keep(rows),
         },
         signal,
-        caller: { logFields: { job: this.#job.id }, requireCreation: () => this.#requireCreation() },
+        caller: {
+          logFields: { job: this.#job.id },
+          // It was judged when the job was added, and is known by its id since then.
+          requireTarget: () => undefined,
+          requireCreation: () => this.#requireCreation(),
+        },
         watched: 'nothing',
       })
       try {

@@ -30,6 +30,8 @@ export interface UrlImportRequest {
   /** One at least; they are loaded one after the other. */
   readonly urls: readonly string[]
   readonly order: ImportOrder
+  /** See `ImportCaller`. */
+  readonly requireTarget: (id: DataSourceId) => void
   /** Whether the caller may create the data source, where an append lacks it. */
   readonly mayCreate: boolean
   readonly owner: JobOwner

@@ -42,7 +42,7 @@ export function requestOf(
   more: Partial<ImportRequest> = {},
 ): ImportRequest {
   const signal = new AbortController().signal
-  const caller = { logFields: { jobId: 'j1' }, requireCreation() {} }
+  const caller = { logFields: { jobId: 'j1' }, requireTarget() {}, requireCreation() {} }
   return { order: orderOf(order), source, signal, caller, watched: 'nothing', ...more }
 }
 
