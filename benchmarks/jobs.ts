@@ -76,7 +76,7 @@ async function listTimes(jobs: Jobs, { token, grants, query }: Lister): Promise<
     find: (_kind: unknown, name: string) => ({ name, id: undefined, isQuarantine: false }),
   }
   const access = new Access({
-    sources: [{ find: () => found, warrantOf: noWarrant, findWarranted: () => undefined }],
+    sources: [{ find: () => found, version: 0, warrantOf: noWarrant, findWarranted: () => undefined }],
     lookup,
   })
   const app = createApp({ ...createFakeDeps(), access, jobs }, limits)

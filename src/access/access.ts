@@ -64,21 +64,32 @@ export class Access {
    * @returns errors TOKEN_MISSING, TOKEN_INVALID (403), RATE_EXCEEDED (429).
    */
   verify(tokenText: string | undefined): Verdict {
+    return this.#judge(tokenText, (token) => token.take())
+  }
+
+  /** The same for a request that was counted before: who its caller is by now. @returns errors TOKEN_INVALID, TOKEN_EXPIRED (403) */
+  verifyAgain(tokenText: string): Verdict {
+    return this.#judge(tokenText, () => null)
+  }
+
+  #judge(tokenText: string | undefined, take: (token: KnownToken) => Refusal | null): Verdict {
     if (tokenText === undefined || tokenText === '') return refused(errors.TOKEN_MISSING())
     for (const source of this.#sources) {
       const found = source.find(tokenText)
       if (found === undefined) continue
       if ('error' in found) return { isAllowed: false, refusal: found }
-      const refusal = found.take()
+      const refusal = take(found)
       if (refusal !== null) return { isAllowed: false, refusal }
       return { isAllowed: true, caller: this.#callerOf(found, source) }
     }
     return refused(errors.TOKEN_INVALID())
   }
 
-  /** Another number whenever a name may stand for something else. */
-  get namesVersion(): number {
-    return this.#lookup.version
+  /** A greater number whenever a name may stand for something else, or a token be another one. */
+  get version(): number {
+    let version = this.#lookup.version
+    for (const source of this.#sources) version += source.version
+    return version
   }
 
   /** Whether a caller may know that there is something of this name: who may send rows or drop it names it himself. */

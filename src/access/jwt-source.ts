@@ -20,6 +20,8 @@ export interface JwtSourceOptions {
 
 /** JWTs, which have no record here: whoever holds the workspace admin token can sign them. */
 export class JwtSource implements TokenSource {
+  /** They go by the value of the workspace admin token, whose changes the source of static tokens counts. */
+  readonly version = 0
   readonly #options: JwtSourceOptions
   readonly #deps: JwtSourceDeps
   /** As long as the verifier keeps a token, it is the same caller. */

@@ -24,6 +24,8 @@ export interface KnownToken {
 
 /** What knows tokens of one kind. */
 export interface TokenSource {
+  /** A greater number whenever a token may be another one, or none. */
+  readonly version: number
   /** Undefined for a text that is none of its tokens. Tells nothing by its time. */
   find(text: string): KnownToken | Refusal | undefined
   /** Precondition: it is one of its own. */

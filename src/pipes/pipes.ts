@@ -48,7 +48,7 @@ import type {
 } from './pipes.types.ts'
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
-import { refusedAsItIs, repeated, StalePipeError } from './stale-pipe.ts'
+import { RepeatedChanges, refusedAsItIs, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken } from './version-reads.ts'
 import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks } from './view-links.ts'
 import { WholePipes } from './whole-pipes.ts'
@@ -88,6 +88,7 @@ class PipesService implements Pipes {
   readonly #materializations: Materializations
   readonly #whole: WholePipes
   readonly #changes = new ChangeQueue()
+  readonly #repeated = new RepeatedChanges()
   readonly #checks: NodeChecks
   readonly parametersOf = parametersOf
 
@@ -148,7 +149,7 @@ class PipesService implements Pipes {
   }
 
   create(request: PipeRequest, author: ReadScope): Promise<LinkedPipe> {
-    return this.#changes.run(request.name, () => repeated(() => this.#whole.create(request, author)))
+    return this.#changes.run(request.name, () => this.#repeated.run(() => this.#whole.create(request, author)))
   }
 
   copy(request: CopyRequest, author: ReadScope): Promise<Pipe> {
@@ -172,9 +173,9 @@ class PipesService implements Pipes {
   ): Promise<Result> {
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
-      if (into === undefined) return await repeated(() => change(undefined))
+      if (into === undefined) return await this.#repeated.run(() => change(undefined))
       requireChange(into.id)
-      return await this.#changes.run(into.id, () => repeated(() => change(this.find(into.id))))
+      return await this.#changes.run(into.id, () => this.#repeated.run(() => change(this.find(into.id))))
     })
   }
 
@@ -360,7 +361,7 @@ class PipesService implements Pipes {
       const isOther = (): boolean => this.#catalog.findPipe(id) !== pipe
       return refusedAsItIs(() => change(pipe), isOther)
     }
-    return await this.#changes.run(id, () => repeated(changeNow))
+    return await this.#changes.run(id, () => this.#repeated.run(changeNow))
   }
 
   /** Puts a pipe in the place of what it was a moment ago. @throws StalePipeError when that was renamed along meanwhile. */

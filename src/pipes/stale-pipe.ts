@@ -5,10 +5,56 @@ export class StalePipeError extends Error {
   override readonly name = 'StalePipeError'
 }
 
-const triesMax = 10
+/** How often a change is tried beside others, and then alone. */
+const triesMax = { beside: 5, alone: 5 }
 
-/** Makes a change again when it was judged by a pipe that is another one by now. @throws CHANGES_TOO_MANY (503) */
-export async function repeated<Result>(change: () => Promise<Result>): Promise<Result> {
+/**
+ * Changes of pipes. Those of different pipes run beside each other, and one is made again when it was judged by a pipe that is another one
+ * by now. Where others come before it again and again, it runs alone in the end: they wait for it.
+ */
+export class RepeatedChanges {
+  readonly #beside = new Set<Promise<unknown>>()
+  /** Those that run alone, one after the other; null for none. */
+  #alone: Promise<unknown> | null = null
+
+  /** @throws CHANGES_TOO_MANY (503) when it was outrun alone too, by changes of data sources; what `change` throws. */
+  async run<Result>(change: () => Promise<Result>): Promise<Result> {
+    const found = await repeated(triesMax.beside, () => this.#runBeside(change))
+    if (found !== stale) return found
+    const last = await this.#runAlone(() => repeated(triesMax.alone, change))
+    if (last === stale) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
+    return last
+  }
+
+  async #runBeside<Result>(change: () => Promise<Result>): Promise<Result> {
+    while (this.#alone !== null) await this.#alone
+    const running = change()
+    const ended = running.then(nothing, nothing)
+    this.#beside.add(ended)
+    try {
+      return await running
+    } finally {
+      this.#beside.delete(ended)
+    }
+  }
+
+  async #runAlone<Result>(change: () => Promise<Result>): Promise<Result> {
+    const before = this.#alone ?? Promise.resolve()
+    const running = before.then(() => Promise.all(this.#beside)).then(change)
+    const ended = running.then(nothing, nothing)
+    this.#alone = ended
+    try {
+      return await running
+    } finally {
+      if (this.#alone === ended) this.#alone = null
+    }
+  }
+}
+
+const stale = Symbol('stale')
+
+/** What the change gives; `stale` where each try was judged by a pipe that was another one by then. */
+async function repeated<Result>(triesMax: number, change: () => Promise<Result>): Promise<Result | typeof stale> {
   for (let count = 0; count < triesMax; count += 1) {
     try {
       return await change()
@@ -16,8 +62,10 @@ export async function repeated<Result>(change: () => Promise<Result>): Promise<R
       if (!(thrown instanceof StalePipeError)) throw thrown
     }
   }
-  throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
+  return stale
 }
+
+function nothing(): void {}
 
 /** Runs a change of a pipe that is refused for what the pipe is now. @throws StalePipeError where it was refused for names that are others by now. */
 export async function refusedAsItIs<Result>(change: () => Promise<Result>, isOther: () => boolean): Promise<Result> {

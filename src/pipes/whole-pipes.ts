@@ -68,7 +68,7 @@ export class WholePipes {
     const source = this.#deps.get(from)
     const into = known?.name === name ? known : undefined
     if (into === source) {
-      throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
+      throw errors.PARAMETER_INVALID({ parameter: 'from', value: source.name, expected: 'another Pipe than "name"' })
     }
     if (into === undefined) catalog.checkPipeName(name)
     if (description !== undefined) checkDescription(description, this.#options.descriptionLengthMax)

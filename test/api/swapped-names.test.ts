@@ -198,3 +198,53 @@ t.test('a filter whose data source is gone shows no service data sources', async
   await done('DELETE', '/v0/datasources/filtered?force=true')
   t.equal((await caller('GET', ask)).status, 403)
 })
+
+t.test('a token that is gone, or has less rights, by the time the body has come does nothing', async (t) => {
+  await dataSource('kept_on', 'own')
+  await pipe('kept_pipe', { name: 'n', sql: 'SELECT 1 AS one' })
+  const scopes = ['DATASOURCES:CREATE', 'DATASOURCES:READ:kept_on', 'DATASOURCES:DROP:kept_on', 'TOKENS'] as const
+  const ends = {
+    removed: (name: string) => done('DELETE', `/v0/tokens/${name}`),
+    refreshed: (name: string) => done('POST', `/v0/tokens/${name}/refresh`),
+    reduced: (name: string) => done('PUT', `/v0/tokens/${name}?scope=PIPES:READ:kept_pipe`),
+  }
+  let count = 0
+  for (const [how, end] of Object.entries(ends)) {
+    for (const [method, path, body] of [
+      ['DELETE', '/v0/datasources/kept_on', 'force=true'],
+      ['PUT', '/v0/datasources/kept_on', 'description=changed'],
+      ['POST', '/v0/datasources', `name=made_${count}&schema=n Int32`],
+      ['POST', '/v0/sql', 'SELECT * FROM kept_on'],
+      ['POST', '/v0/sql?job=true', 'SELECT * FROM kept_on'],
+      ['POST', '/v0/tokens', 'name=minted&scope=DATASOURCES:READ:kept_on'],
+      [
+        'POST',
+        '/v0/tokens?name=jwt&expiration_time=2000000000',
+        '{"scopes":[{"type":"PIPES:READ","resource":"kept_pipe"}]}',
+      ],
+    ] as const) {
+      count += 1
+      const name = `ends_${count}`
+      const token = await valueWith(name, ...scopes, 'PIPES:READ:kept_pipe')
+      const status = await slowly(t, { token, method, path, body }, () => end(name))
+      t.equal(status, 403, `${how}: ${method} ${path}`)
+    }
+  }
+  const sender = await valueWith('sender_gone', 'DATASOURCES:APPEND:kept_on')
+  const event = { token: sender, method: 'POST', path: '/v0/events?name=kept_on&wait=true', body: '{"m":"late"}' }
+  t.equal(await slowly(t, event, () => ends.removed('sender_gone')), 403, 'events')
+  t.match(await admin('GET', '/v0/sql?q=SELECT+m+FROM+kept_on+FORMAT+JSON'), { json: { rows: 1 } })
+  const refresher = await valueWith('refresher', 'TOKENS', 'DATASOURCES:READ:kept_on')
+  t.match(await as(refresher)('POST', '/v0/tokens/refresher/refresh'), { status: 200 }, 'one that ends itself is told')
+})
+
+t.test('a filter that was lost while the body came shows no rows of what has the name then', async (t) => {
+  await dataSource('narrow', 'own')
+  const token = await valueWith('narrowed', "DATASOURCES:READ:narrow:m = 'own'")
+  const order = { token, method: 'POST', path: '/v0/sql', body: 'SELECT * FROM narrow' }
+  const status = await slowly(t, order, async () => {
+    await done('DELETE', '/v0/datasources/narrow?force=true')
+    await dataSource('narrow', 'HIDDENCANARY')
+  })
+  t.equal(status, 403)
+})

@@ -85,6 +85,7 @@ export class TokenBook implements Tokens {
   /** Its entry is asked for by every request with it. */
   #adminEntry: TokenEntry
   #lastNumber: number
+  #version = 0
 
   constructor(options: BookOptions, deps: BookDeps, state: BookState) {
     const adminEntry = state.index.findById(state.adminId)
@@ -105,6 +106,10 @@ export class TokenBook implements Tokens {
   /** The value of the workspace admin token; it must be neither logged nor kept. Null where its key is missing. */
   get adminValue(): string | null {
     return this.#admin.value
+  }
+
+  get version(): number {
+    return this.#version
   }
 
   get adminOrigin(): AdminOrigin {
@@ -238,6 +243,7 @@ export class TokenBook implements Tokens {
       await this.#write(refreshed, { editor, action: 'refreshed' })
       if (token.isWorkspaceAdmin) {
         this.#admin.replace(value)
+        this.#version += 1
         await this.#deps.keepAdminValue(value)
       }
       return { token: refreshed.toldAt(this.#deps.lookup), value }
@@ -254,6 +260,7 @@ export class TokenBook implements Tokens {
       this.#audit.add(line)
       this.#deps.onAudited?.(line)
       this.#index.delete(entry)
+      this.#version += 1
       this.#uses.forget(id)
     })
   }
@@ -357,6 +364,7 @@ export class TokenBook implements Tokens {
     this.#audit.add(line)
     this.#deps.onAudited?.(line)
     this.#index.set(entry)
+    this.#version += 1
     if (token.isWorkspaceAdmin) this.#adminEntry = entry
   }
 }

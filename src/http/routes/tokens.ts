@@ -11,7 +11,7 @@ import { partOf, readPage } from '../request/page.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readTokenInput } from '../request/token-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, judgeAgain } from '../server/authorization.ts'
 import { onWorkspace } from '../server/route-need.ts'
 import { sendAccessProof } from './token-access.ts'
 import { tokenListPieces } from './token-list.ts'
@@ -94,6 +94,7 @@ class TokenRoutes {
 
   async create(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { parameters, scopes, jwt } = await readTokenInput(request, this.#limits)
+    judgeAgain(request)
     const { tokens, scopeBinder, jwtIssuer } = this.#deps
     const editor = callerOf(request)
     const name = parameters.text('name')
@@ -120,6 +121,7 @@ class TokenRoutes {
 
   async update(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { parameters, scopes, jwt } = await readTokenInput(request, this.#limits)
+    judgeAgain(request)
     for (const [parameter, isSent] of [
       ['expiration_time', jwt !== null],
       ['expires_at', parameters.get('expires_at') !== undefined],
@@ -141,12 +143,14 @@ class TokenRoutes {
 
   async refresh(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     await readChangeParameters(request, this.#limits)
+    judgeAgain(request)
     const editor = callerOf(request)
     return sendJson(reply, 200, this.#shape(await this.#deps.tokens.refresh(this.#found(request, editor).id, editor)))
   }
 
   async remove(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     await readChangeParameters(request, this.#limits)
+    judgeAgain(request)
     const editor = callerOf(request)
     await this.#deps.tokens.remove(this.#found(request, editor).id, editor)
     return sendJson(reply, 200, { ok: true })

@@ -6,7 +6,7 @@ import { sendJson } from '../json/answers.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, judgeAgain } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
@@ -17,6 +17,7 @@ export function addVariables(app: FastifyInstance, deps: Deps, limits: FormLimit
   const { rates, variables } = deps
   const readParameters = async (request: FastifyRequest, reply: FastifyReply): Promise<Parameters> => {
     const parameters = await readChangeParameters(request, limits)
+    judgeAgain(request)
     countRequest(reply, rates.secretRequests)
     return parameters
   }

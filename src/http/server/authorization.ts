@@ -21,7 +21,7 @@ export function addAuthorization(app: FastifyInstance, access: Access): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('isJudged', false)
   app.decorateRequest('judgedName', null)
-  app.decorateRequest('judgedVersion', null)
+  app.decorateRequest('judged', null)
   app.addHook('onRoute', (route) => {
     const needs = route.config?.needs
     assert(needs !== undefined, `the route ${String(route.method)} ${route.url} does not say what it needs`)
@@ -35,8 +35,34 @@ export function callerOf({ caller }: FastifyRequest): Caller {
   return caller
 }
 
+/**
+ * Judges the head of a request again where names or tokens have changed since: a body may take its time. To be called behind the
+ * body, before the first effect.
+ *
+ * @throws TOKEN_INVALID, TOKEN_EXPIRED (403); what `Access.refusalOf` gives (403).
+ */
+export function judgeAgain(request: FastifyRequest): void {
+  if (!judgeTokenAgain(request)) return
+  const { needs } = request.routeOptions.config
+  if (typeof needs === 'object') judgeHead(request, callerOf(request), needs)
+}
+
+/** The same of its token alone; false where nothing has changed. @throws TOKEN_INVALID, TOKEN_EXPIRED (403) */
+export function judgeTokenAgain(request: FastifyRequest): boolean {
+  const { judged } = request
+  const { access } = request.server
+  const { version } = access
+  if (judged === null || judged.version === version) return false
+  const verdict = access.verifyAgain(judged.token)
+  if (!verdict.isAllowed) throw verdict.refusal.error
+  request.caller = verdict.caller
+  request.judged = { ...judged, version }
+  return true
+}
+
 /** What the queries of whoever asks may read. For a route whose resources stand in SQL this judges them. */
 export function readScopeOf(request: FastifyRequest): ReturnType<Access['readScopeOf']> {
+  judgeAgain(request)
   const scope = request.server.access.readScopeOf(callerOf(request))
   if (declaredNeed(request).resource.in === 'sql') request.isJudged = true
   return scope
@@ -51,6 +77,7 @@ export function readScopeOf(request: FastifyRequest): ReturnType<Access['readSco
 export function requireAccess(request: FastifyRequest, operation: Operation, resource: string | null): void {
   const { operations } = declaredNeed(request)
   assert(operations.includes(operation), `the route ${request.routeOptions.url} does not declare ${operation}`)
+  judgeTokenAgain(request)
   const refusal = request.server.access.refusalOf(callerOf(request), operation, resource)
   if (refusal !== null) throw refusal
   request.isJudged = true
@@ -59,6 +86,7 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
 
 /** Judges what was found by a name that was judged before: the name may have stood for something else then. Raises what `requireAccess` does. */
 export function requireFound(request: FastifyRequest, operation: Operation, id: string): void {
+  judgeTokenAgain(request)
   const refusal = request.server.access.refusalOf(callerOf(request), operation, id)
   if (refusal !== null) throw refusal
 }
@@ -67,15 +95,10 @@ export function requireFound(request: FastifyRequest, operation: Operation, id: 
  * The name or id that a parameter of the path has, to be read where it is used: it was judged before the body had come, and may
  * stand for something else since then. It is judged again where it may.
  *
- * @throws what `Access.refusalOf` gives (403).
+ * @throws what `judgeAgain` does (403).
  */
 export function inPath(request: FastifyRequest, parameter: string): string {
-  const { access } = request.server
-  const { needs } = request.routeOptions.config
-  if (request.judgedVersion !== access.namesVersion && typeof needs === 'object') {
-    judgeHead(request, callerOf(request), needs)
-    request.judgedVersion = access.namesVersion
-  }
+  judgeAgain(request)
   // Fastify's router gives a text for each parameter of the route.
   return (request.params as Readonly<Record<string, string>>)[parameter] ?? ''
 }
@@ -87,6 +110,7 @@ export function nodeInPath(request: FastifyRequest): { readonly pipe: string; re
 
 /** Whether whoever asks reads all rows of a data source, by its name or id. */
 export function mayReadAll(request: FastifyRequest, dataSource: string): boolean {
+  judgeTokenAgain(request)
   return request.server.access.refusalOf(callerOf(request), 'quarantine:read', dataSource) === null
 }
 
@@ -113,6 +137,7 @@ export function requireJob(request: FastifyRequest, operation: JobOperation, job
     declaredNeed(request).operations.includes(operation),
     `the route ${request.routeOptions.url} does not declare ${operation}`,
   )
+  judgeTokenAgain(request)
   const refusal = request.server.access.jobRefusalOf(callerOf(request), operation, job)
   if (refusal !== null) throw refusal
   request.isJudged = true
@@ -132,7 +157,7 @@ function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access:
     if (!verdict.isAllowed) throw answeredRefusal(verdict.refusal, reply)
     if (need !== 'token') judgeHead(request, verdict.caller, need)
     request.caller = verdict.caller
-    request.judgedVersion = access.namesVersion
+    if (token !== undefined) request.judged = { token, version: access.version }
   }
   const isOpenTo = route.config?.isOpenTo
   const onRequest: RouteOptions['onRequest'] = (request, reply, done) => {

@@ -24,6 +24,7 @@ export function adminDeps(adminToken: string): AccessDeps {
   const source: TokenSource = {
     find: (text) => (isAdminToken(text) ? token : undefined),
     // A box seals it elsewhere.
+    version: 0,
     warrantOf: ({ makerId }) => ({ kind: 'static', tokenId: makerId, stamp: 'sealed' as SealedText }),
     findWarranted: ({ kind }) => (kind === 'static' ? token : undefined),
   }

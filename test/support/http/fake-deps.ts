@@ -125,6 +125,7 @@ const noTokens: Pick<FakeDeps, 'tokens' | 'scopeBinder' | 'jwtIssuer'> = {
     signingKey: null,
     onSigningKey: () => undefined,
     find: () => undefined,
+    version: 0,
     warrantOf: unavailable,
     findWarranted: () => undefined,
     list: () => [],

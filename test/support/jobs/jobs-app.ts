@@ -35,7 +35,7 @@ export function openJobsApp(
   const known = new Map(Object.entries(tokens).map(([name, scopes]) => [name, tokenOf(name, scopes)]))
   const deps = createFakeDeps()
   const access = new Access({
-    sources: [{ find: (text) => known.get(text), warrantOf: noWarrant, findWarranted: () => undefined }],
+    sources: [{ find: (text) => known.get(text), version: 0, warrantOf: noWarrant, findWarranted: () => undefined }],
     lookup: resources.lookup,
   })
   const app = createApp({ ...deps, access, jobs }, { ...limits, ...given })

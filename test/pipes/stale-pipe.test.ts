@@ -1,0 +1,76 @@
+import t from 'tap'
+import { RepeatedChanges, StalePipeError } from '../../src/pipes/stale-pipe.ts'
+
+/** Changes that are judged by a count, and written only where no other one was written since. */
+function createCounted() {
+  let version = 0
+  const turns: (() => void)[] = []
+  const change = async (): Promise<number> => {
+    const judgedAt = version
+    await new Promise<void>((resolve) => turns.push(resolve))
+    if (version !== judgedAt) throw new StalePipeError()
+    version += 1
+    return version
+  }
+  return {
+    change,
+    turns,
+    outrun: () => {
+      version += 1
+    },
+  }
+}
+
+async function untilWaiting(turns: readonly unknown[], count: number): Promise<void> {
+  while (turns.length < count) await new Promise(setImmediate)
+}
+
+t.test('a change that others outrun again and again goes alone, and they wait for it', async (t) => {
+  const { change, turns, outrun } = createCounted()
+  const changes = new RepeatedChanges()
+  const slow = changes.run(change)
+  for (let count = 0; count < 5; count += 1) {
+    await untilWaiting(turns, 1)
+    outrun()
+    turns.shift()?.()
+  }
+  await untilWaiting(turns, 1)
+  const others = [changes.run(change), changes.run(change)]
+  await new Promise(setImmediate)
+  t.equal(turns.length, 1, 'nobody else is judged meanwhile')
+  turns.shift()?.()
+  t.equal(await slow, 6)
+  await untilWaiting(turns, 2)
+  turns.shift()?.()
+  turns.shift()?.()
+  await untilWaiting(turns, 1)
+  turns.shift()?.()
+  t.strictSame((await Promise.all(others)).sort(), [7, 8])
+})
+
+t.test('it waits for those that run, and ends with an error where it is outrun alone too', async (t) => {
+  const { change, turns, outrun } = createCounted()
+  const changes = new RepeatedChanges()
+  const beside = changes.run(async () => {
+    await new Promise<void>((resolve) => turns.unshift(resolve))
+    return 'beside'
+  })
+  await untilWaiting(turns, 1)
+  const outrunAlways = t.rejects(changes.run(change), { code: 'CHANGES_TOO_MANY', status: 503 })
+  for (let count = 0; count < 5; count += 1) {
+    await untilWaiting(turns, 2)
+    outrun()
+    turns.pop()?.()
+  }
+  await new Promise(setImmediate)
+  t.equal(turns.length, 1, 'one that runs is waited for')
+  turns.pop()?.()
+  t.equal(await beside, 'beside')
+  for (let count = 0; count < 5; count += 1) {
+    await untilWaiting(turns, 1)
+    outrun()
+    turns.pop()?.()
+  }
+  await outrunAlways
+  t.equal(await changes.run(async () => 'next'), 'next', 'and others go on')
+})
