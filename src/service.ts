@@ -44,6 +44,7 @@ import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { reportNodes } from './pipes/report-nodes.ts'
+import { RepeatedChanges } from './pipes/stale-pipe.ts'
 import { verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import type { Query } from './query/query.types.ts'
@@ -139,7 +140,8 @@ async function openRows(options: Options, ground: Ground, { opened, closeTime }:
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
   )
-  const pipeUsers = createPipeUsers({ ...pipeLimits, now }, { catalog, query })
+  const pipeChanges = new RepeatedChanges()
+  const pipeUsers = createPipeUsers({ ...pipeLimits, now }, { catalog, query, changes: pipeChanges })
   const tablesDeps = { catalog, store, ingest, logger, workRecorder, pipeUsers, whileRemoving }
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
@@ -155,7 +157,7 @@ async function openRows(options: Options, ground: Ground, { opened, closeTime }:
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
-  return { behind, ingest, query, dataSources, storageRecords, populates, views, checks, replaces }
+  return { behind, ingest, query, pipeChanges, dataSources, storageRecords, populates, views, checks, replaces }
 }
 
 type Rows = Awaited<ReturnType<typeof openRows>>
@@ -176,11 +178,11 @@ async function beginWork({ disk, partNote, store }: Ground, rows: Rows): Promise
 /** What is asked for over HTTP, and what runs as jobs. */
 async function openWork(options: Options, modules: Ground & Rows, { opened }: Pick<Closing, 'opened'>) {
   const { catalog, query, views, ingest, changes, box, dataSources, replaces, jobs, disk, store, logger, now } = modules
-  const { tokens, lookup, variables, behind, populates, checks, adminToken, lostSecretCount } = modules
+  const { tokens, lookup, variables, behind, pipeChanges, populates, checks, adminToken, lostSecretCount } = modules
   const { recorder, workRecorder, limitHits, limitBook, rates } = modules
   const storageLimit = await openStorageLimit(options, { dataSources, logger })
   const { publishFirstNode } = options
-  const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
+  const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views, changes: pipeChanges })
   await reportNodes({ catalog, query, logger })
   const { parametersOf } = pipes
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })

@@ -5,13 +5,11 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { NodeId, NodeView, Pipe } from '../catalog/pipe.types.ts'
 import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { ofNode } from './changed-node.ts'
-import { mayReadHidden, namesOutside } from './node-reads.ts'
 import { checkLength } from './pipe-limits.ts'
 import { StalePipeError } from './stale-pipe.ts'
-import { mayReadVersion } from './version-reads.ts'
 import { withViews } from './view-links.ts'
 
 export interface NodesToCheck {
@@ -28,21 +26,12 @@ interface NodeChecksOptions {
 
 interface Deps {
   readonly catalog: Catalog
-  readonly query: Pick<Query, 'checkAuthor' | 'checkNode'>
+  readonly query: Pick<Query, 'checkNode' | 'namesRead'>
 }
 
 interface Judgement extends Required<NodesToCheck> {
   /** The version of the catalog by which the nodes were judged. */
   readonly catalogVersion: number
-  /** Whether the names of a node do not tell what it reads. */
-  readonly isUnsure: boolean
-}
-
-interface Written {
-  /** The pipe as it is to be. */
-  readonly pipe: Pipe
-  /** The pipe as it was; undefined for one that is made. */
-  readonly before: Pipe | undefined
 }
 
 export class NodeChecks {
@@ -73,10 +62,7 @@ export class NodeChecks {
       }
     }
     const judged = { ...pipe, nodes }
-    const isUnsure = nodes.some((node, index) => {
-      return index >= start && index < end && (mayReadVersion(node) || mayReadHidden(judged, index))
-    })
-    this.#judgements.set(judged, { author, start, end, catalogVersion, isUnsure })
+    this.#judgements.set(judged, { author, start, end, catalogVersion })
     await readNames([judged])
     return judged
   }
@@ -90,42 +76,32 @@ export class NodeChecks {
     return filling
   }
 
-  /** Whether any change of the catalog may make another pipe of this one. */
-  isUnsure(judged: Pipe): boolean {
-    return this.#judgements.get(judged)?.isUnsure === true
-  }
-
   /**
    * Whether what was found still holds. To be called in the turn of the change.
    *
    * @param judged as `checked` or `filling` gave it, or a pipe of which no node was checked.
-   * @throws StalePipeError; READ_DENIED (403), SQL_INVALID (400).
+   * @param written the pipe as it is to be.
+   * @throws StalePipeError where it does not: to judge the pipe again tells why.
    */
-  checkStill(judged: Pipe, written: Written): void {
+  checkStill(judged: Pipe, written: Pipe): void {
     const judgement = this.#judgements.get(judged)
-    const isOld = judgement?.catalogVersion !== this.#catalog.catalogVersion
-    if (judgement?.isUnsure === true && isOld) throw new StalePipeError()
-    this.#checkSources(written, isOld)
-    if (judgement !== undefined && isOld) this.#judgeAgain(written.pipe, judgement)
+    if (judgement === undefined || judgement.catalogVersion === this.#catalog.catalogVersion) return
+    const { author, start, end } = judgement
+    for (let position = start; position < end; position += 1) {
+      const known = written.nodes[position]?.dependencies ?? []
+      const names = this.#namesNow(written, position, author)
+      if (names.length !== known.length || names.some((name, index) => name !== known[index]))
+        throw new StalePipeError()
+    }
   }
 
-  /** What the names stand for now is what the nodes will read. */
-  #judgeAgain(pipe: Pipe, { author, start, end }: Judgement): void {
-    for (let position = start; position < end; position += 1) this.#query.checkAuthor(pipe, position, author)
-  }
-
-  /** Whether what the nodes were found to read a moment ago is still there. */
-  #checkSources({ pipe: { nodes }, before }: Written, isOld: boolean): void {
-    // A node that was not checked has the very list that it had, and may have been broken all along.
-    const unchecked = new Set(before?.nodes.map(({ dependencies }) => dependencies))
-    const looked = nodes.map((node) => (unchecked.has(node.dependencies) ? { ...node, dependencies: [] } : node))
-    for (const name of namesOutside(looked)) {
-      // Names with a dot are those of the service's own tables.
-      const isThere =
-        name.includes('.') || [this.#catalog.find(name), this.#catalog.findPipe(name)].some((one) => one?.name === name)
-      // What has another name by now was read by its id, perhaps.
-      if (!isThere && isOld) throw new StalePipeError()
-      if (!isThere) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
+  /** @throws StalePipeError where the node is none any more: to judge it as it is tells why. */
+  #namesNow(pipe: Pipe, position: number, author: ReadScope): readonly string[] {
+    try {
+      return this.#query.namesRead(pipe, position, author)
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown
+      throw new StalePipeError(undefined, { cause: thrown })
     }
   }
 }

@@ -4,7 +4,7 @@
 // id, a version or the quarantine. So where a name may be either, the SQL tells.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { quarantineSuffix, withoutQuarantine } from '../catalog/quarantine-name.ts'
+import { quarantineSuffix } from '../catalog/quarantine-name.ts'
 import { branchReads, namedInNode } from '../query/branch-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import type { Rename } from './rename-nodes.ts'
@@ -48,26 +48,7 @@ export function dependenciesAfter(
   return [...new Set(after)]
 }
 
-/** Whether a node reads something under a name of an earlier node, or may: nothing but its SQL tells then what it reads. */
-export function mayReadHidden(pipe: Pipe, position: number): boolean {
-  const { dependencies = [], sql = '' } = pipe.nodes[position] ?? {}
-  return idDigits.test(sql) && dependencies.some((name) => earlierNode(pipe, position, name) !== undefined)
-}
-
 const idDigits = /[0-9a-f]{32}/
-
-/** The names of data sources and pipes among what nodes read, where no earlier node has them. */
-export function namesOutside(nodes: readonly Pick<PipeNode, 'name' | 'dependencies'>[]): ReadonlySet<string> {
-  const names = new Set<string>()
-  const earlier = new Set<string>()
-  for (const node of nodes) {
-    for (const name of node.dependencies) {
-      if (!earlier.has(name)) names.add(withoutQuarantine(name))
-    }
-    earlier.add(node.name)
-  }
-  return names
-}
 
 interface Search {
   readonly pipe: Pipe

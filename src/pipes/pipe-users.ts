@@ -15,6 +15,7 @@ import {
   unreadHint,
   type WriteRename,
 } from './reader-renames.ts'
+import type { RepeatedChanges } from './stale-pipe.ts'
 import { checkFreed, checkTaken, checkVersion } from './version-reads.ts'
 
 /** The pipes that use data sources, in order of their creation. */
@@ -25,7 +26,7 @@ export interface PipeUsers {
   possiblyUsing(id: DataSourceId): readonly Pipe[]
   /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
   readNames(): Promise<void>
-  /** Has a rename written with the pipes that read it. @throws what `ReaderRenames.run` does. */
+  /** Has a rename written with the pipes that read it. @throws what `ReaderRenames.run` does; CHANGES_TOO_MANY (503). */
   rename<Result>(rename: Omit<PlannedRename, 'kind'>, write: WriteRename<Result>): Promise<Result>
   /** Refuses a name that pipes read something else under; `id` is of who is to have it, null for something new. @throws DATASOURCE_USED, PIPE_USED (409). */
   checkTaken(name: string, id: DataSourceId | null): void
@@ -39,11 +40,13 @@ export interface PipeUsers {
 }
 
 interface Deps {
+  /** Those of pipes too. */
+  readonly changes: RepeatedChanges
   readonly catalog: ReadCatalog & Pick<Catalog, 'unversioned'>
   readonly query: Pick<Query, 'compareNode'>
 }
 
-export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query }: Deps): PipeUsers {
+export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query, changes }: Deps): PipeUsers {
   const readers = new PipeReaders(catalog)
   const renames = new ReaderRenames(options, { catalog, query })
   const nameOf = (id: DataSourceId): string => catalog.find(id)?.name ?? ''
@@ -51,7 +54,7 @@ export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query 
     using: (id) => readers.of(id),
     possiblyUsing: (id) => (catalog.find(id) === undefined ? [] : possibleReaders({ id, name: nameOf(id) }, catalog)),
     readNames: () => readNames(catalog.listPipes()),
-    rename: (rename, write) => renames.run({ ...rename, kind: 'data source' }, write),
+    rename: (rename, write) => changes.run(() => renames.run({ ...rename, kind: 'data source' }, write)),
     checkTaken: (name, id) => checkTaken(name, id, catalog),
     checkFreed: (dataSource) => checkFreed({ ...dataSource, kind: 'data source' }, catalog),
     checkVersion(dataSource, version, mayPassOn) {

@@ -48,7 +48,7 @@ import type {
 } from './pipes.types.ts'
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
-import { RepeatedChanges, refusedAsItIs, StalePipeError } from './stale-pipe.ts'
+import { type RepeatedChanges, refusedAsItIs, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken } from './version-reads.ts'
 import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks } from './view-links.ts'
 import { WholePipes } from './whole-pipes.ts'
@@ -68,9 +68,11 @@ export interface PipesOptions {
 
 interface Deps {
   readonly catalog: Catalog
-  readonly query: Pick<Query, 'checkNode' | 'checkAuthor' | 'compareNode'>
+  readonly query: Pick<Query, 'checkAuthor' | 'checkNode' | 'compareNode' | 'namesRead'>
   /** Absent where nothing is materialized. */
   readonly views?: NodeViews
+  /** With those of data sources that change pipes along. */
+  readonly changes: RepeatedChanges
 }
 
 /** The module has nothing of its own to open or to close: the catalog keeps what there is. */
@@ -88,11 +90,12 @@ class PipesService implements Pipes {
   readonly #materializations: Materializations
   readonly #whole: WholePipes
   readonly #changes = new ChangeQueue()
-  readonly #repeated = new RepeatedChanges()
+  readonly #repeated: RepeatedChanges
   readonly #checks: NodeChecks
   readonly parametersOf = parametersOf
 
-  constructor(options: PipesOptions, { catalog, query, views }: Deps) {
+  constructor(options: PipesOptions, { catalog, query, views, changes }: Deps) {
+    this.#repeated = changes
     this.#options = options
     this.#catalog = catalog
     this.#query = query
@@ -391,10 +394,7 @@ class PipesService implements Pipes {
   ): Promise<LinkedPipe> {
     return await this.#links.save(checked, { targets, author }, async (views, unchanged) => {
       const guard = both(unchanged, options.guard)
-      // Making a data source changes the catalog, by which names were judged that only it tells.
-      const isUnsure = targets.size > 0 && this.#checks.isUnsure(checked)
-      const judged = isUnsure ? await this.#checks.checked(checked, { author, start }) : checked
-      return await this.#save(this.#checks.filling(judged, views), before, { guard, dropped })
+      return await this.#save(this.#checks.filling(checked, views), before, { guard, dropped })
     })
   }
 
@@ -420,7 +420,7 @@ class PipesService implements Pipes {
       if (before !== undefined && before.name !== pipe.name) this.#catalog.checkPipeName(pipe.name)
       checkTaken(pipe.name, pipe.id, this.#catalog)
       checkAcyclic(pipe, this.#catalog)
-      this.#checks.checkStill(changed, { pipe, before })
+      this.#checks.checkStill(changed, pipe)
     }
     if (before === undefined) await this.#catalog.createPipe(saved, guard)
     else await this.#links.drop(options.dropped ?? [], () => this.#replace(saved, before, { ...options, guard }))

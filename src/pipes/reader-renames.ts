@@ -1,7 +1,7 @@
 // Renames of data sources and pipes with the pipes that read them.
 //
 // What is planned holds for one version of the catalog: it is written in one commit with the rename, and only while nothing of
-// the catalog has changed since; else it is planned again.
+// the catalog has changed since; else it is to be planned again.
 
 import type { Pipe } from '../catalog/pipe.types.ts'
 import { readNames } from '../query/branch-reads.ts'
@@ -15,6 +15,7 @@ import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import { type Rename, type RenamedNode, renamedNode, withRename, workspaceAfter } from './rename-nodes.ts'
+import { StalePipeError } from './stale-pipe.ts'
 
 /** What is written along with a rename. */
 interface RenamePlan {
@@ -52,10 +53,8 @@ interface Reader {
 /** Writes a rename with the pipes that change along, under a guard that is to be called in the turn of the change. */
 export type WriteRename<Result> = (pipes: readonly Pipe[], guard: () => void) => Promise<Result>
 
-const triesMax = 10
 export const unreadHint =
   'Pipes read the new name: who gives it to something must be able to read all of that, without a filter'
-const retryAfterSeconds = 1
 
 export class ReaderRenames {
   readonly #options: ReaderRenamesOptions
@@ -75,21 +74,13 @@ export class ReaderRenames {
    *
    * @throws READ_DENIED (403) when pipes would read under the new name what whoever asks may not read; DATASOURCE_USED, PIPE_USED (409)
    *   when SQL goes by the name and is not to be changed, or cannot be with certainty;
-   *   CHANGES_TOO_MANY (503) when others change the catalog all the while; what `write` throws.
+   *   StalePipeError where others have changed the catalog by then; what `write` throws.
    */
   async run<Result>(rename: PlannedRename, write: WriteRename<Result>): Promise<Result> {
-    for (let count = 0; count < triesMax; count += 1) {
-      const { catalogVersion, pipes } = await this.#plan(rename)
-      const guard = (): void => {
-        if (this.#catalog.catalogVersion !== catalogVersion) throw new StalePlanError()
-      }
-      try {
-        return await write(pipes, guard)
-      } catch (thrown) {
-        if (!(thrown instanceof StalePlanError)) throw thrown
-      }
-    }
-    throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
+    const { catalogVersion, pipes } = await this.#plan(rename)
+    return await write(pipes, () => {
+      if (this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
+    })
   }
 
   async #plan(rename: PlannedRename): Promise<RenamePlan> {
@@ -155,9 +146,4 @@ export class ReaderRenames {
     const isChanged = nodes.some(({ kind }) => kind === 'changed')
     return { ...pipe, nodes: renamed, updatedAt: isChanged ? now() : pipe.updatedAt }
   }
-}
-
-/** The catalog has changed since something was planned by it. */
-class StalePlanError extends Error {
-  override readonly name = 'StalePlanError'
 }

@@ -6,6 +6,7 @@
 
 import type { NodeId } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
+import { assert } from '../shared/assert.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
@@ -16,7 +17,7 @@ import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { valueCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import type { TemplateParameter } from '../template/template.types.ts'
+import type { Template, TemplateParameter } from '../template/template.types.ts'
 import { authorScope, checkBranchRights, isUnrestricted } from './author-rights.ts'
 import { adviceFor } from './column-advice.ts'
 import { checkColumns } from './column-check.ts'
@@ -70,13 +71,40 @@ export function createNodeCheck(options: CheckOptions, deps: Deps & { readonly a
   return async (pipe, node, position, readScope) => {
     const { compiled, text, scope, check } = compileNode({ pipe, node, position }, { options, deps, readScope })
     const template = deps.templates.compile(node.sql)
-    const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
-    const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
+    const dependencies = namesIn(template, { compiled, scope })
     const columns = check.hasPlaceholder
       ? null
       : await describe(compiled, { options, deps, own: { text, scope }, mayDiffer: check.rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
+}
+
+/**
+ * What the node at `position` of a pipe reads by what names stand for now, as `checkNode` tells it, and judges its author again. The
+ * engine is not asked.
+ *
+ * @throws what `checkNode` does of the text alone.
+ */
+export type NamesRead = (pipe: ReadPipe, position: number, author: ReadScope) => readonly string[]
+
+/** Makes it over open modules. */
+export function createNamesRead(options: CheckOptions, deps: Deps): NamesRead {
+  return (pipe, position, readScope) => {
+    const node = pipe.nodes[position]
+    assert(node !== undefined, 'the pipe has the node')
+    const found = compileNode({ pipe, node, position }, { options, deps, readScope })
+    return namesIn(deps.templates.compile(node.sql), found)
+  }
+}
+
+interface CompiledNames {
+  readonly compiled: CompiledQuery
+  readonly scope: NameScope
+}
+
+function namesIn({ tables }: Pick<Template, 'tables'>, { compiled, scope }: CompiledNames): readonly string[] {
+  const inBranches = tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
+  return [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
 }
 
 /**

@@ -15,8 +15,10 @@ import {
   type CheckAuthor,
   type CheckNode,
   createAuthorCheck,
+  createNamesRead,
   createNodeCheck,
   createNodeFault,
+  type NamesRead,
   type NodeFault,
 } from './check-node.ts'
 import { ColumnCheck } from './column-check.ts'
@@ -82,6 +84,7 @@ interface Question {
 class QueryService implements Query {
   readonly checkNode: CheckNode
   readonly checkAuthor: CheckAuthor
+  readonly namesRead: NamesRead
   readonly checkFilter: CheckFilter
   readonly nodeFault: NodeFault
   readonly compareNode: CompareNode
@@ -105,6 +108,7 @@ class QueryService implements Query {
     this.#alone = { store: deps.store, agreement, columns, outputs: this.#outputs }
     this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates, alone: this.#alone })
     this.checkAuthor = createAuthorCheck(options, { ...deps, templates: this.#templates })
+    this.namesRead = createNamesRead(options, { ...deps, templates: this.#templates })
     this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })

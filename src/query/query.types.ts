@@ -2,7 +2,7 @@ import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { RunWatch, SelectStream } from '../store/store.types.ts'
 import type { AnswerFormat } from './answer-formats.ts'
 import type { CheckFilter } from './check-filter.ts'
-import type { CheckAuthor, CheckNode, NodeFault } from './check-node.ts'
+import type { CheckAuthor, CheckNode, NamesRead, NodeFault } from './check-node.ts'
 import type { FlattenNode } from './flatten-node.ts'
 import type { CompareNode } from './node-ways.ts'
 import type { ParameterValues } from './rendering.ts'
@@ -33,6 +33,8 @@ export interface Query {
   readonly checkNode: CheckNode
   /** Judges who lets a stored node answer for its pipe. */
   readonly checkAuthor: CheckAuthor
+  /** What a node that was checked reads by now. */
+  readonly namesRead: NamesRead
   /** Judges a filter before a scope is made of it. */
   readonly checkFilter: CheckFilter
   /** Judges a node that is stored. */

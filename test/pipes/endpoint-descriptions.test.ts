@@ -4,6 +4,7 @@ import { openCatalog } from '../../src/catalog/catalog.ts'
 import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
+import { RepeatedChanges } from '../../src/pipes/stale-pipe.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { asAdmin } from '../support/pipes/admin-pipes.ts'
@@ -16,8 +17,13 @@ function open() {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, emptyRecords())
   const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
-  const query = { checkNode: saved, checkAuthor: () => undefined, compareNode: async () => 'same' as const }
-  const pipes = asAdmin(createPipes(sizes, { catalog, query }))
+  const query = {
+    checkNode: saved,
+    checkAuthor: () => undefined,
+    namesRead: () => [],
+    compareNode: async () => 'same' as const,
+  }
+  const pipes = asAdmin(createPipes(sizes, { catalog, changes: new RepeatedChanges(), query }))
   const asked: string[] = []
   const engine: { answer: (pipe: string) => Promise<void> } = { answer: async () => {} }
   const checkNode: CheckNode = async (pipe) => {

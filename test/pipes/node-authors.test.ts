@@ -4,6 +4,7 @@ import { createReadScope } from '../../src/access/read-scope.ts'
 import { openCatalog } from '../../src/catalog/catalog.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest } from '../../src/pipes/pipes.types.ts'
+import { RepeatedChanges } from '../../src/pipes/stale-pipe.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { emptyRecords } from '../support/storage/memory-storage.ts'
 
@@ -17,7 +18,8 @@ t.test('the SQL of a change is judged within what its author may read', async (t
   const options = { nodesMax: 9, pipeBytesMax: 999, descriptionLengthMax: 9, publishFirstNode: false, now: () => 0 }
   const pipes = createPipes(options, {
     catalog,
-    query: { checkNode, checkAuthor: () => undefined, compareNode: async () => 'same' },
+    changes: new RepeatedChanges(),
+    query: { checkNode, checkAuthor: () => undefined, namesRead: () => [], compareNode: async () => 'same' },
   })
   const author = (signature: string) => createReadScope({ ...adminScope, signature })
   await pipes.create({ name: 'p', description: '', nodes: [node('a', 'SELECT 1')] }, author('creator'))

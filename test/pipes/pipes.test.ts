@@ -1,23 +1,16 @@
-// Pipes over a real catalog, with a check of nodes that knows names alone: `a, b` reads a and b.
+// Over a real catalog, with a check of nodes that knows names alone: `a, b` reads a and b.
 
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { adminScope } from '../../src/access/admin-scope.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { createNodeId } from '../../src/catalog/pipe-id.ts'
-import { PipeReaders } from '../../src/pipes/pipe-readers.ts'
-import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest } from '../../src/pipes/pipes.types.ts'
-import type { CheckNode } from '../../src/query/check-node.ts'
-import { createNodeComparison } from '../../src/query/node-ways.ts'
-import { TemplateCache } from '../../src/query/template-cache.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { catalogOver, dataSource, temporaryDirectory } from '../support/catalog/test-catalog.ts'
-import { type AdminPipes, asAdmin } from '../support/pipes/admin-pipes.ts'
-import { type Change, Model, namesRead } from '../support/pipes/pipe-model.ts'
+import { type Change, Model } from '../support/pipes/pipe-model.ts'
+import { type OpenedPipes, openPipesAt, openTestPipes } from '../support/pipes/test-pipes.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
@@ -431,64 +424,6 @@ const noEdit = { name: undefined, description: undefined, sql: undefined, positi
 
 function node(name: string, sql: string): NodeRequest {
   return { name, description: '', sql, isEndpoint: false }
-}
-
-interface OpenedPipes {
-  readonly catalog: Catalog
-  readonly pipes: AdminPipes
-  readonly readers: PipeReaders
-  readonly clock: { nowMs: number }
-  /** What is done, once each, after a node was found right and before it is saved. */
-  readonly beforeCheck: (() => Promise<unknown>)[]
-  /** Turns of the event loop that the next checks take; none when it is empty. */
-  readonly delays: number[]
-  readonly close: () => Promise<void>
-}
-
-async function openTestPipes(t: Test, catalog?: Catalog): Promise<OpenedPipes> {
-  if (catalog === undefined) return await openPipesAt(t, join(temporaryDirectory(t), 'catalog.lmdb'))
-  return pipesOver(catalog, async () => {})
-}
-
-async function openPipesAt(t: Test, path: string): Promise<OpenedPipes> {
-  const storage = await openLmdbStorage(path)
-  let isOpen = true
-  const close = async (): Promise<void> => {
-    if (isOpen) await storage.close()
-    isOpen = false
-  }
-  t.teardown(close)
-  return pipesOver(await catalogOver(storage), close)
-}
-
-function pipesOver(catalog: Catalog, close: () => Promise<void>): OpenedPipes {
-  const clock = { nowMs: 0 }
-  const beforeCheck: (() => Promise<unknown>)[] = []
-  const delays: number[] = []
-  const checkNode: CheckNode = async (pipe, { sql }, position) => {
-    const earlier = pipe.nodes.slice(0, position).map(({ name }) => name)
-    const dependencies = namesRead({ sql }).map((name) => catalog.find(name)?.name ?? name)
-    for (const name of dependencies) {
-      const isKnown = earlier.includes(name) || catalog.find(name) !== undefined || catalog.findPipe(name) !== undefined
-      if (!isKnown) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
-    }
-    await beforeCheck.shift()?.()
-    for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
-    return { dependencies, columns: null, parameters: [] }
-  }
-  const findServiceSource = () => undefined
-  const comparison = { database: 'ws', templates: new TemplateCache(), findServiceSource, serviceScope: adminScope }
-  const compareNode = createNodeComparison(comparison)
-  const options = {
-    nodesMax: 10,
-    pipeBytesMax: 1_000,
-    descriptionLengthMax: 100,
-    publishFirstNode: false,
-    now: () => clock.nowMs,
-  }
-  const query = { checkNode, checkAuthor: () => undefined, compareNode }
-  const pipes = asAdmin(createPipes(options, { catalog, query }))
-  return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 
 async function addSource(catalog: Catalog, name: string): Promise<DataSource> {

@@ -18,6 +18,7 @@ import type { LogFields } from '../../../src/observe/logger.ts'
 import { noRecorder } from '../../../src/observe/work-recorder.types.ts'
 import { createPipes } from '../../../src/pipes/pipes.ts'
 import type { Pipes } from '../../../src/pipes/pipes.types.ts'
+import { RepeatedChanges } from '../../../src/pipes/stale-pipe.ts'
 import type { QueryRequest } from '../../../src/query/query.types.ts'
 import type { CheckedExpression } from '../../../src/schema/expressions/checked-text.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
@@ -190,6 +191,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
       checkAuthor: () => undefined,
+      namesRead: () => [],
       checkFilter: async () => undefined,
       nodeFault: () => null,
       show: async ({ sql }) => sql,
@@ -246,7 +248,11 @@ function fakePipes(): Pipes {
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
   return createPipes(
     { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },
-    { catalog, query: { checkNode, checkAuthor: () => undefined, compareNode: async () => 'same' } },
+    {
+      catalog,
+      changes: new RepeatedChanges(),
+      query: { checkNode, checkAuthor: () => undefined, namesRead: () => [], compareNode: async () => 'same' },
+    },
   )
 }
 
