@@ -247,7 +247,8 @@ class OpenDataSources implements DataSources {
           return this.#catalog.revise(id, revision, check, pipes)
         })
       })
-    return await this.#told(event, { id, name: oldName }, revise, (revised) => revised)
+    const change = () => this.#pipeUsers?.repeated(revise) ?? revise()
+    return await this.#told(event, { id, name: oldName }, change, (revised) => revised)
   }
 
   async alter(nameOrId: string, request: AlterRequest): Promise<AlterOutcome> {

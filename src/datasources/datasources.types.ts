@@ -165,7 +165,15 @@ export interface PipeUsers {
   /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
   readNames(): Promise<void>
   /**
-   * Has a rename written with the pipes that read the data source as they are to be, and with a guard for that moment.
+   * Makes a change that a rename may be part of, again where what it was planned by has changed. To be called before the turn of the
+   * data source: changes of pipes wait for that turn, and this may wait for them.
+   *
+   * @throws CHANGES_TOO_MANY (503), and what `change` throws.
+   */
+  repeated<Result>(change: () => Promise<Result>): Promise<Result>
+  /**
+   * Has a rename written with the pipes that read the data source as they are to be, and with a guard for that moment. Precondition: it is
+   * part of a change that `repeated` makes.
    *
    * @throws DATASOURCE_USED (409), and what `write` throws.
    */

@@ -78,6 +78,9 @@ export async function openImport(
         onGuessing: () => progress.noteGuessing(),
       })
     }
+    // The beginning of its rows may have taken its time.
+    if (target === null) request.caller.requireCreation()
+    else request.caller.requireTarget(target.id)
     const found =
       target === null ? await create(request, held.prepared, dataSources) : { dataSource: target, isCreated: false }
     const prepareNext = (next: ImportSource): Promise<PreparedRows> => {
@@ -246,13 +249,18 @@ class ImportRun implements OpenImport {
     const { dataSource, importId } = this
     const { pending } = this.#held
     const { dataSources, replaces } = this.#deps
-    const { kept, order, signal } = this.#request
+    const { caller, kept, order, signal } = this.#request
     await dataSources.endReplay(dataSource.id)
     return await replaces.replace({
       dataSource,
       importId,
       condition: order.replaceCondition,
-      fill,
+      fill: async (tables) => {
+        const outcome = await fill(tables)
+        // So may the rest of them, and nothing is replaced yet.
+        caller.requireTarget(dataSource.id)
+        return outcome
+      },
       onHeld: () => pending?.hold(),
       onBegun: () => pending?.begin(),
       // One whose rows were sent with its request is let go on to its end, once they are all here.

@@ -87,8 +87,10 @@ function eventOf(eventType: string, status: Job['status']): string | null {
   }
 }
 
-function rowsOf({ details }: Job): Pick<OperationRecord, 'rows'> {
-  const { rowsDeleted, rowsRead } = details
+function rowsOf({ details, status }: Job): Pick<OperationRecord, 'rows'> {
+  const { rowsDeleted, rowsRead, isExchange } = details
+  // What it has made goes with it.
+  if (isExchange === true && status !== 'done') return { rows: 0 }
   const rows = rowsDeleted ?? rowsRead
   return typeof rows === 'number' ? { rows } : {}
 }

@@ -26,7 +26,9 @@ export interface PipeUsers {
   possiblyUsing(id: DataSourceId): readonly Pipe[]
   /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
   readNames(): Promise<void>
-  /** Has a rename written with the pipes that read it. @throws what `ReaderRenames.run` does; CHANGES_TOO_MANY (503). */
+  /** Makes a change that `rename` is part of, again where it is stale. @throws CHANGES_TOO_MANY (503), and what `change` throws. */
+  repeated<Result>(change: () => Promise<Result>): Promise<Result>
+  /** Has a rename written with the pipes that read it. @throws what `ReaderRenames.run` does. */
   rename<Result>(rename: Omit<PlannedRename, 'kind'>, write: WriteRename<Result>): Promise<Result>
   /** Refuses a name that pipes read something else under; `id` is of who is to have it, null for something new. @throws DATASOURCE_USED, PIPE_USED (409). */
   checkTaken(name: string, id: DataSourceId | null): void
@@ -54,7 +56,8 @@ export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query,
     using: (id) => readers.of(id),
     possiblyUsing: (id) => (catalog.find(id) === undefined ? [] : possibleReaders({ id, name: nameOf(id) }, catalog)),
     readNames: () => readNames(catalog.listPipes()),
-    rename: (rename, write) => changes.run(() => renames.run({ ...rename, kind: 'data source' }, write)),
+    repeated: (change) => changes.run(change),
+    rename: (rename, write) => renames.run({ ...rename, kind: 'data source' }, write),
     checkTaken: (name, id) => checkTaken(name, id, catalog),
     checkFreed: (dataSource) => checkFreed({ ...dataSource, kind: 'data source' }, catalog),
     checkVersion(dataSource, version, mayPassOn) {

@@ -265,8 +265,11 @@ class PipesService implements Pipes {
       const guard = (): void => {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
-        // Whoever asks for the right value has its rows then.
-        if (isRenamed && isMadeBehind(pipe, to)) this.#query.checkAuthor(pipe, to, author)
+        if (isRenamed) {
+          // Whoever asks for the right value has its rows then.
+          if (isMadeBehind(pipe, to)) this.#query.checkAuthor(pipe, to, author)
+          this.#checkMade(before, node, author)
+        }
         // A view that is there is not changed along, so its node would tell of another query than runs.
         const what = `Node '${node.name}' of Pipe '${before.name}'`
         const isOther = to !== from || hasOtherSql
@@ -340,10 +343,15 @@ class PipesService implements Pipes {
   #checkUncovered(changed: Pipe, { pipe, node }: { readonly pipe: Pipe; readonly node: PipeNode }, author: ReadScope) {
     for (const position of uncoveredNodes(changed, node.name, this.#catalog))
       this.#query.checkAuthor(changed, position, author)
+    this.#checkMade(pipe, node, author)
+  }
+
+  /** Whether the author may read what else has the name of a node, where values make that name behind it. @throws READ_DENIED (403) */
+  #checkMade(pipe: Pipe, node: PipeNode, author: ReadScope): void {
     if (!isMadeBehind(pipe, pipe.nodes.indexOf(node))) return
     // As a node would read it.
     const reader = { ...node, sql: `SELECT * FROM ${quoteName(node.name)}` }
-    this.#query.checkAuthor({ ...changed, nodes: [reader] }, 0, author)
+    this.#query.checkAuthor({ ...pipe, nodes: [reader] }, 0, author)
   }
 
   /**

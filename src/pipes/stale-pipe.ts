@@ -1,4 +1,5 @@
 import { ApiError, errors } from '../shared/errors/errors.ts'
+import { within } from '../shared/within.ts'
 
 /** A rename of something that the pipe reads has changed it while a change of its own was judged, or what a name stands for may have. */
 export class StalePipeError extends Error {
@@ -7,15 +8,22 @@ export class StalePipeError extends Error {
 
 /** How often a change is tried beside others, and then alone. */
 const triesMax = { beside: 5, alone: 5 }
+/** A change may wait for a job that works on what it reads, and others are not to wait for that. */
+const waitMsMax = 2_000
 
 /**
  * Changes of pipes. Those of different pipes run beside each other, and one is made again when it was judged by a pipe that is another one
- * by now. Where others come before it again and again, it runs alone in the end: they wait for it.
+ * by now. Where others come before it again and again, it runs alone in the end: they wait for it, for a while.
  */
 export class RepeatedChanges {
+  readonly #waitMsMax: number
   readonly #beside = new Set<Promise<unknown>>()
   /** Those that run alone, one after the other; null for none. */
   #alone: Promise<unknown> | null = null
+
+  constructor(waitMs = waitMsMax) {
+    this.#waitMsMax = waitMs
+  }
 
   /** @throws CHANGES_TOO_MANY (503) when it was outrun alone too, by changes of data sources; what `change` throws. */
   async run<Result>(change: () => Promise<Result>): Promise<Result> {
@@ -27,7 +35,7 @@ export class RepeatedChanges {
   }
 
   async #runBeside<Result>(change: () => Promise<Result>): Promise<Result> {
-    while (this.#alone !== null) await this.#alone
+    if (this.#alone !== null) await within(this.#waitMsMax, this.#alone)
     const running = change()
     const ended = running.then(nothing, nothing)
     this.#beside.add(ended)
@@ -39,8 +47,8 @@ export class RepeatedChanges {
   }
 
   async #runAlone<Result>(change: () => Promise<Result>): Promise<Result> {
-    const before = this.#alone ?? Promise.resolve()
-    const running = before.then(() => Promise.all(this.#beside)).then(change)
+    const others = [...(this.#alone === null ? [] : [this.#alone]), ...this.#beside]
+    const running = within(this.#waitMsMax, Promise.all(others)).then(change)
     const ended = running.then(nothing, nothing)
     this.#alone = ended
     try {

@@ -171,6 +171,14 @@ t.test('a node is removed or renamed by those alone who read what its name is ma
     { status: 200 },
     'a name that nothing makes',
   )
+  const whole = "% SELECT m FROM {% if x and x.startswith('h') %}{{table(x)}}{% else %}hid2{% end %}"
+  await pipe('guarded', { name: 'hid1', sql: "SELECT 'none' AS m" }, { name: 'out', sql: whole })
+  const guest = as(
+    await valueWith('guest', 'IMPORT', 'DATASOURCES:CREATE', 'PIPES:CREATE:guarded', 'PIPES:READ:guarded'),
+  )
+  t.match(await guest('DELETE', '/v0/pipes/guarded/nodes/hid1?force=true'), { status: 403 }, 'a whole name')
+  t.match(await guest('PUT', '/v0/pipes/guarded/nodes/hid1?name=other&force=true'), { status: 403 })
+  t.match(await guest('PUT', '/v0/datasources/hid1?name=hid9&force=true'), { status: 403 })
   const reader = as(await valueWith('insider', 'IMPORT', 'DATASOURCES:READ:hid1', 'PIPES:READ:hiding'))
   t.equal((await reader('DELETE', '/v0/pipes/hiding/nodes/hid1?force=true')).status, 204)
 })
@@ -230,10 +238,21 @@ t.test('a token that is gone, or has less rights, by the time the body has come 
       t.equal(status, 403, `${how}: ${method} ${path}`)
     }
   }
-  const sender = await valueWith('sender_gone', 'DATASOURCES:APPEND:kept_on')
-  const event = { token: sender, method: 'POST', path: '/v0/events?name=kept_on&wait=true', body: '{"m":"late"}' }
-  t.equal(await slowly(t, event, () => ends.removed('sender_gone')), 403, 'events')
-  t.match(await admin('GET', '/v0/sql?q=SELECT+m+FROM+kept_on+FORMAT+JSON'), { json: { rows: 1 } })
+  for (const [how, end] of Object.entries(ends)) {
+    for (const [way, path] of [
+      ['events', '/v0/events?name=kept_on&wait=true'],
+      ['replace', '/v0/datasources?mode=replace&name=kept_on&format=ndjson'],
+      ['create', `/v0/datasources?name=made_of_rows&format=ndjson`],
+    ] as const) {
+      const name = `${how}_${way}`
+      const token = await valueWith(name, 'DATASOURCES:CREATE')
+      t.equal(await slowly(t, { token, method: 'POST', path, body: '{"m":"late"}\n' }, () => end(name)), 403, name)
+    }
+  }
+  t.match(await admin('GET', '/v0/sql?q=SELECT+m+FROM+kept_on+FORMAT+JSON'), {
+    json: { data: [{ m: 'own' }], rows: 1 },
+  })
+  t.equal((await admin('GET', '/v0/datasources/made_of_rows')).status, 404)
   const refresher = await valueWith('refresher', 'TOKENS', 'DATASOURCES:READ:kept_on')
   t.match(await as(refresher)('POST', '/v0/tokens/refresher/refresh'), { status: 200 }, 'one that ends itself is told')
 })

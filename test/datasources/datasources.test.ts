@@ -327,6 +327,7 @@ t.test('views over a data source refuse its drop with their names, and a forced 
 
 t.test('a pipe that uses a data source refuses its drop and its rename', async (t) => {
   const { id } = await dataSources.create(request('piped', 'a Int32'))
+  const opened: { room?: DataSources } = {}
   const pipeUsers: PipeUsers = {
     using: () => [{ id: 't_1', name: 'top' }],
     possiblyUsing: () => [],
@@ -334,6 +335,11 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
     checkTaken: () => undefined,
     checkFreed: () => undefined,
     checkVersion: () => undefined,
+    // Whoever changes pipes may wait for the turn of the data source meanwhile.
+    repeated: async (change) => {
+      await opened.room?.truncate('piped')
+      return await change()
+    },
     rename: async ({ oldName }) => {
       throw errors.DATASOURCE_USED({ name: oldName, users: ['top'], advice: 'let them read something else first' })
     },
@@ -342,6 +348,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
     ...{ catalog, store, ingest: { withBarrier, replayRows, isHeld: () => false, withHold }, logger: silentLogger },
     pipeUsers,
   })
+  opened.room = room
   t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])
   await t.rejects(room.drop('piped'), { code: 'DATASOURCE_USED', message: /is used by top; drop those first/ })
   await t.rejects(room.revise('piped', { name: 'other', description: undefined }), {

@@ -135,6 +135,8 @@ t.test(
     const jwt = as(shownIn(await admin('POST', `/v0/tokens?expiration_time=${inAnHour()}`, jwtBody)).token)
     t.equal((await jwt('GET', '/v0/pipes/p1.json')).status, 200)
     t.equal((await admin('PUT', '/v0/datasources/other?name=another')).status, 200)
+    t.equal((await jwt('GET', '/v0/pipes/p1.json')).status, 200, 'the filter holds under the new name')
+    t.equal((await admin('DELETE', '/v0/datasources/another')).status, 204)
     t.match(await jwt('GET', '/v0/pipes/p1.json'), { status: 403, json: { error: /is not there any more/ } })
     t.equal((await admin('DELETE', '/v0/datasources/ev?force=true')).status, 204)
     await service.call(

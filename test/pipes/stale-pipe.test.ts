@@ -74,3 +74,22 @@ t.test('it waits for those that run, and ends with an error where it is outrun a
   await outrunAlways
   t.equal(await changes.run(async () => 'next'), 'next', 'and others go on')
 })
+
+t.test('one that takes its time holds nobody up for longer than a while', async (t) => {
+  const { change, turns, outrun } = createCounted()
+  const changes = new RepeatedChanges(1)
+  const ends: (() => void)[] = []
+  const long = changes.run(() => new Promise<void>((resolve) => ends.push(resolve)))
+  const outrunOften = changes.run(change)
+  for (let count = 0; count < 5; count += 1) {
+    await untilWaiting(turns, 1)
+    outrun()
+    turns.shift()?.()
+  }
+  await untilWaiting(turns, 1)
+  t.equal(await changes.run(async () => 'beside'), 'beside', 'beside one that runs alone')
+  turns.shift()?.()
+  t.equal(await outrunOften, 6, 'beside one that does not end')
+  ends.shift()?.()
+  await long
+})

@@ -7,6 +7,12 @@ export const receiptHeader = 'x-millrace-receipt'
 /** Called with the tables that a query reads, before it runs. */
 export type UntilFresh = (tables: readonly string[]) => Promise<void>
 
+interface AwaitingDeps {
+  readonly receipts: Pick<Receipts, 'read' | 'untilQueryable'>
+  /** Throws where the query may not go on by then. */
+  readonly onWaited: () => void
+}
+
 /**
  * What a query is to wait for: the receipts of a request, out of its header and the parameter `wait_until`; undefined when there are
  * none.
@@ -15,12 +21,15 @@ export type UntilFresh = (tables: readonly string[]) => Promise<void>
 export function awaitedBy(
   request: FastifyRequest,
   question: Question,
-  { receipts, ...waiter }: { readonly receipts: Pick<Receipts, 'read' | 'untilQueryable'> } & ReceiptWaiter,
+  { receipts, onWaited, ...waiter }: AwaitingDeps & ReceiptWaiter,
 ): UntilFresh | undefined {
   const texts = receiptTexts(request.headers[receiptHeader], question.texts('wait_until'))
   if (texts.length === 0) return undefined
   const read = receipts.read(texts)
-  return (tables) => receipts.untilQueryable(read, tables, waiter)
+  return async (tables) => {
+    await receipts.untilQueryable(read, tables, waiter)
+    onWaited()
+  }
 }
 
 /** The receipts in a header, or several, and in parameters: each may have a list with commas. */

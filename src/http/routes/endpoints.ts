@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ClusterControl, ControlledPipe } from '../../cluster/cluster-control.types.ts'
 import { type EndpointFormat, endpointFormats, formatOfName } from '../../query/answer-formats.ts'
+import type { PipeRequest } from '../../query/query.types.ts'
 import { ApiError } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
@@ -10,7 +11,7 @@ import { readQuestion } from '../request/question.ts'
 import { hasSmallBody } from '../request/request-hold.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireSameReads } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { noteAsked } from '../server/request-records.ts'
@@ -33,22 +34,30 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
       countRequest(reply, rates.queries)
       const signal = abortSignal(reply)
       const question = await readQuestion(request, limits)
-      const asked = {
-        pipe,
-        sql: question.sql ?? null,
-        format: formatOfName(format),
-        parameters: question.parameters,
-        settings: question.settings,
-        readScope: readScopeOf(request),
-        admit: (pipe: ControlledPipe) => takeIn(clusterControl, pipe, reply),
-        untilFresh: awaitedBy(request, question, { receipts, ownerId: callerOf(request).makerId, signal }),
-        signal,
+      // To be asked for when its turn has come: what the caller may read may be something else by then.
+      const asked = (): PipeRequest => {
+        const readScope = readScopeOf(request)
+        const waiter = { ownerId: callerOf(request).makerId, signal }
+        const onWaited = (): void => requireSameReads(request, readScope)
+        return {
+          pipe,
+          sql: question.sql ?? null,
+          format: formatOfName(format),
+          parameters: question.parameters,
+          settings: question.settings,
+          readScope,
+          admit: (pipe: ControlledPipe) => takeIn(clusterControl, pipe, reply),
+          untilFresh: awaitedBy(request, question, { receipts, onWaited, ...waiter }),
+          signal,
+        }
       }
-      const answered = await inTurn(request.raw.socket, () => query.readPipe(asked)).catch(async (failure: unknown) => {
-        // A large body would take room from others meanwhile.
-        if (hasSmallBody(request.headers)) await clusterControl.untilTold(failure, signal)
-        throw failure
-      })
+      const answered = await inTurn(request.raw.socket, async () => await query.readPipe(asked())).catch(
+        async (failure: unknown) => {
+          // A large body would take room from others meanwhile.
+          if (hasSmallBody(request.headers)) await clusterControl.untilTold(failure, signal)
+          throw failure
+        },
+      )
       const { unusedParameters: unused = [], parameterNames: known = [] } = answered
       const unknown = unused.filter((name) => !ownParameters.test(name))
       if (unknown.length > 0) warnOfUnknown(reply, 'Parameter', unknown, known)

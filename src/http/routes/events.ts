@@ -16,7 +16,7 @@ import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/conte
 import { Parameters } from '../request/parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from '../request/request-body.ts'
 import { addPath } from '../server/add-path.ts'
-import { judgeTokenAgain, requireAccess } from '../server/authorization.ts'
+import { judgeTokenAgain, requireAccess, requireFound } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { onQuery } from '../server/route-need.ts'
 
@@ -68,7 +68,8 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     if (full !== null && known === undefined) throw full
     const { body, packed } = await readEvents(request, limits)
     if (body.length === 0) return answer(reply, 200, nothing)
-    judgeTokenAgain(request)
+    const isOther = judgeTokenAgain(request)
+    if (isOther && known !== undefined) requireFound(request, 'datasource:append', known.id)
     const dataSource = known ?? (await create(reply, { name, body, framing }))
     const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey, refusal: full } as const
     const { trace } = request

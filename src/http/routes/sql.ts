@@ -11,7 +11,7 @@ import { awaitedBy } from '../request/awaited-receipts.ts'
 import { type Question, readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireSameReads } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { baseUrlOf } from '../server/proxies.ts'
@@ -36,23 +36,28 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
     if (sql === undefined) throw errors.SQL_EMPTY()
     const format = question.text('format')
     const owner = callerOf(request).makerId
-    const asked = {
-      sql,
-      pipeline: question.text('pipeline') ?? null,
-      format: format === undefined ? null : formatOfName(format),
-      parameters: question.parameters,
-      settings: question.settings,
-      readScope: readScopeOf(request),
-      owner,
-      untilFresh: awaitedBy(request, question, { receipts, ownerId: owner, signal }),
-      signal,
+    // To be asked for when its turn has come: what the caller may read may be something else by then.
+    const asked = (): QueryRequest => {
+      const readScope = readScopeOf(request)
+      const onWaited = (): void => requireSameReads(request, readScope)
+      return {
+        sql,
+        pipeline: question.text('pipeline') ?? null,
+        format: format === undefined ? null : formatOfName(format),
+        parameters: question.parameters,
+        settings: question.settings,
+        readScope,
+        owner,
+        untilFresh: awaitedBy(request, question, { receipts, ownerId: owner, signal, onWaited }),
+        signal,
+      }
     }
     if (isForJob(question, reply)) {
       // The job is told of, not the request.
       forgetAsked(request)
-      return await sendJob({ request, reply, jobs, query, queryJobs }, asked)
+      return await sendJob({ request, reply, jobs, query, queryJobs }, asked())
     }
-    const answered = await inTurn(request.raw.socket, () => query.run(asked))
+    const answered = await inTurn(request.raw.socket, async () => await query.run(asked()))
     // Whoever looks at what the service tells of itself leaves no rows in it.
     if (answered.isOfService === true) forgetAsked(request)
     return sendAnswer({ request, reply, logger }, answered)

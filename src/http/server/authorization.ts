@@ -68,6 +68,12 @@ export function readScopeOf(request: FastifyRequest): ReturnType<Access['readSco
   return scope
 }
 
+/** Refuses to go on behind a wait where the caller may read something else by now. @throws TOKEN_INVALID, TOKEN_EXPIRED (403) */
+export function requireSameReads(request: FastifyRequest, { signature }: { readonly signature: string }): void {
+  if (readScopeOf(request).signature === signature) return
+  throw errors.TOKEN_INVALID({ hint: 'Its rights have changed while the request waited: send it again' })
+}
+
 /**
  * Judges what only the handler knows: what a body names, or what more a request turns out to do. To be called before the first
  * effect; `resource` is a name or an id, null for none.

@@ -202,6 +202,8 @@ export interface PopulateDetails {
   readonly filled: readonly string[]
   /** Absent in jobs of earlier releases. */
   readonly isRepair?: boolean
+  /** Whether its rows come all at once when it ends. The same. */
+  readonly isExchange?: boolean
 }
 
 /** Some chunks, one behind the other. */

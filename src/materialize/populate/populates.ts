@@ -229,6 +229,7 @@ export class PopulateService implements Populates {
       rowsTotal: null,
       warnings,
       ...{ pinId, isPinned, filled, isRepair: repair !== undefined },
+      isExchange: request.truncates || repair !== undefined,
     }
     const subject: JobSubject = { kind: 'datasource', id: target.id, name: target.name }
     const job = await this.#deps.jobs.add({
