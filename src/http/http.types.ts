@@ -145,8 +145,8 @@ declare module 'fastify' {
     isJudged: boolean
     /** What its body names, as it was judged last; null before. */
     judgedName: string | null
-    /** The token of the request, and the version of names and tokens by which it was judged; null where it was not. */
-    judged: { readonly token: string; readonly version: number } | null
+    /** The token of the request, and the versions of names and tokens by which it and the head were judged; null where they were not. */
+    judged: { readonly token: string; readonly version: number; readonly headVersion: number } | null
     /** The header Content-Type as the client sent it. */
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */

@@ -74,6 +74,8 @@ t.test('what a body takes its time for is done to what was judged, or to nothing
     ['pipes', 'POST', '/nodes', 'SELECT 3'],
     ['pipes', 'DELETE', '/nodes/n/endpoint', 'any=thing'],
     ['pipes', 'POST', '/nodes/n/materialization', 'datasource=made'],
+    ['pipes', 'POST', '/nodes/n/materialization', 'datasource=mine'],
+    ['pipes', 'POST', '/nodes?type=materialized&datasource=mine', 'SELECT m FROM mine'],
   ] as const) {
     const order = { token, method, path: `/v0/${kind}/${swaps[kind][0]}${path}`, body }
     t.equal(await slowly(t, order, () => swap(kind)), 403, `${method} ${kind}${path}`)

@@ -42,9 +42,12 @@ export function callerOf({ caller }: FastifyRequest): Caller {
  * @throws TOKEN_INVALID, TOKEN_EXPIRED (403); what `Access.refusalOf` gives (403).
  */
 export function judgeAgain(request: FastifyRequest): void {
-  if (!judgeTokenAgain(request)) return
+  judgeTokenAgain(request)
+  const { judged } = request
   const { needs } = request.routeOptions.config
-  if (typeof needs === 'object') judgeHead(request, callerOf(request), needs)
+  if (judged === null || judged.headVersion === judged.version || typeof needs !== 'object') return
+  judgeHead(request, callerOf(request), needs)
+  request.judged = { ...judged, headVersion: judged.version }
 }
 
 /** The same of its token alone; false where nothing has changed. @throws TOKEN_INVALID, TOKEN_EXPIRED (403) */
@@ -163,7 +166,8 @@ function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access:
     if (!verdict.isAllowed) throw answeredRefusal(verdict.refusal, reply)
     if (need !== 'token') judgeHead(request, verdict.caller, need)
     request.caller = verdict.caller
-    if (token !== undefined) request.judged = { token, version: access.version }
+    const { version } = access
+    if (token !== undefined) request.judged = { token, version, headVersion: version }
   }
   const isOpenTo = route.config?.isOpenTo
   const onRequest: RouteOptions['onRequest'] = (request, reply, done) => {
