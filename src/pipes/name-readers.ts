@@ -64,16 +64,12 @@ function isNamedIn({ nodes, position }: NodePlace, name: string, isIt: (name: st
 
 /** Also a version of it, and the quarantine of one, any part of which is a value: `'events__v' + String(n)`, `String(a) + '3_quarantine'`. */
 function mayMake(named: NamedTables, name: string): boolean {
-  if (isWholeFromValue(named) || mayBeMade(named, { id: '', name })) return true
+  // A condition around a whole name may let through what nothing has yet.
+  if (named.isWhole || mayBeMade(named, { id: '', name })) return true
   return named.made.some(({ prefix, suffix }) => {
     const begins = name.startsWith(prefix) || prefix.startsWith(name)
     return begins && (endOfVersion.test(suffix) || name.endsWith(suffix.replace(wholeEnd, '')))
   })
-}
-
-/** Whether callers send names as they are; a condition around it may let through what nothing has yet. */
-function isWholeFromValue({ isOpen, made, pieces }: NamedTables): boolean {
-  return isOpen && made.length === 0 && pieces.length === 0
 }
 
 const endOfVersion = /^_{0,2}v?\d*(?:_?quarantine)?$/

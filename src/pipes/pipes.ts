@@ -194,7 +194,12 @@ class PipesService implements Pipes {
       const mayPassOn = (): boolean => this.#mayAnswerBy(pipe, author)
       const names = { oldName: pipe.name, newName: revised.name }
       const rename = { kind: 'pipe', id: pipe.id, ...names, isForced, mayPassOn } as const
-      return await this.#renames.run(rename, (along, guard) => this.#save(revised, pipe, { along, guard }))
+      return await this.#renames.run(rename, (readers, guard) => {
+        // Its own nodes may read it too.
+        const { nodes } = readers.find(({ id }) => id === pipe.id) ?? pipe
+        const along = readers.filter(({ id }) => id !== pipe.id)
+        return this.#save({ ...revised, nodes }, pipe, { along, guard })
+      })
     })
   }
 

@@ -51,6 +51,8 @@ export interface NamedTables {
   readonly isCut: boolean
   /** Whether a value may name a table that these names do not tell. */
   readonly isOpen: boolean
+  /** Whether a value may be the whole of a name. */
+  readonly isWhole: boolean
 }
 
 export const noTables: NamedTables = {
@@ -64,6 +66,7 @@ export const noTables: NamedTables = {
   printsNames: false,
   isCut: false,
   isOpen: false,
+  isWhole: false,
 }
 
 /** A tag behind what may begin a comment or a heredoc: what follows may be one, or code. */
@@ -232,6 +235,7 @@ class FoundTables {
   #hasJoins = false
   #isCut = false
   #isOpen = false
+  #isWhole = false
 
   get tables(): NamedTables {
     return {
@@ -240,6 +244,7 @@ class FoundTables {
       pieces: [...this.#pieces],
       isCut: this.#isCut,
       isOpen: this.#isOpen || this.#isCut || this.#made.size > 0 || this.#pieces.size > 0,
+      isWhole: this.#isWhole || this.#isCut,
       made: [...this.#made.values()],
       qualifiers: [...this.#qualifiers.values()],
       hasJoins: this.#hasJoins,
@@ -282,10 +287,12 @@ class FoundTables {
       for (const { text, span } of hole.values.filter(({ text }) => !queries.has(text)))
         this.#note({ kind, name: text, span, isWritten: false, aliased })
       for (const made of hole.made) this.#noteMade(made)
+      this.#isWhole ||= hole.isOpen && hole.made.length === 0
       return
     }
     const { names, made, isOpen } = namesOf(parts)
     if (isOpen && made === null) this.#addPieces(parts)
+    this.#isWhole ||= isOpen && made === null
     const span = names.length === 1 && made === null ? spanOf(parts) : null
     for (const name of names.filter((one) => parts.length > 1 || !queries.has(one)))
       this.#note({ kind, name, span, isWritten: kind !== 'joinGet', aliased })
@@ -321,6 +328,7 @@ class FoundTables {
   #addPossible({ parts, queries }: MaybePlace): void {
     const { names, made, isOpen } = namesOf(parts)
     if (isOpen && made === null) this.#addPieces(parts)
+    this.#isWhole ||= isOpen && made === null
     const span = names.length === 1 && made === null ? spanOf(parts) : null
     for (const name of names) if (parts.length > 1 || !queries.has(name)) this.#notePossible(name, span)
     if (made !== null) this.#noteMade(made)

@@ -223,6 +223,19 @@ t.test('pipes and nodes are renamed along too', async (t) => {
   t.match([taken.status, errorOf(taken)], [409, /"n0" is used by middle; .* would read something else/], 'in a branch')
 })
 
+t.test('a pipe that its own nodes read is renamed with them', async (t) => {
+  const nodes = [
+    { name: 'answers', sql: 'SELECT 1 AS x', type: 'endpoint' },
+    { name: 'behind', sql: 'SELECT x + 1 AS y FROM circled' },
+  ]
+  t.equal((await call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'circled', nodes }) })).status, 200)
+  t.equal((await call('PUT', '/v0/pipes/circled?name=turned')).status, 409)
+  t.match(await call('PUT', '/v0/pipes/circled?name=turned&force=true'), { status: 200, json: { name: 'turned' } })
+  t.match(await pipes.show('turned'), {
+    nodes: [{ name: 'answers' }, { sql: 'SELECT x + 1 AS y FROM turned', dependencies: ['turned'] }],
+  })
+})
+
 t.test('what cannot be renamed with certainty is refused, with the node and the reason', async (t) => {
   const cases: readonly (readonly [name: string, sql: string, reason: RegExp])[] = [
     ['value', "% {% set s = 'NAME' %} SELECT a FROM {{ table(s) }}", /takes the name from a value when it runs/],

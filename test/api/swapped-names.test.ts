@@ -173,14 +173,24 @@ t.test('a node is removed or renamed by those alone who read what its name is ma
     { status: 200 },
     'a name that nothing makes',
   )
-  const whole = "% SELECT m FROM {% if x and x.startswith('h') %}{{table(x)}}{% else %}hid2{% end %}"
-  await pipe('guarded', { name: 'hid1', sql: "SELECT 'none' AS m" }, { name: 'out', sql: whole })
-  const guest = as(
-    await valueWith('guest', 'IMPORT', 'DATASOURCES:CREATE', 'PIPES:CREATE:guarded', 'PIPES:READ:guarded'),
-  )
-  t.match(await guest('DELETE', '/v0/pipes/guarded/nodes/hid1?force=true'), { status: 403 }, 'a whole name')
-  t.match(await guest('PUT', '/v0/pipes/guarded/nodes/hid1?name=other&force=true'), { status: 403 })
-  t.match(await guest('PUT', '/v0/datasources/hid1?name=hid9&force=true'), { status: 403 })
+  const shapes = [
+    "{% if x and x.startswith('h') %}{{table(x)}}{% else %}hid2{% end %}",
+    "{% if x and x.startswith('h') %}{{table(x.replace('Q', ''))}}{% else %}hid2{% end %}",
+    "{% set names = {'a': x} %}{% if x and x.startswith('h') %}{{table(names['a'])}}{% else %}hid2{% end %}",
+    "{% for n in Array(x, 'String', 'hid2') %}{% if n.startswith('h') %}{{table(n)}}{% end %}{% end %}",
+    "hid2 AS one JOIN {{table(String(y, 'hid2'))}} AS two USING m",
+  ]
+  for (const [index, shape] of shapes.entries()) {
+    const name = `guarded_${index}`
+    const out = { name: 'out', sql: `% SELECT m FROM ${shape}` }
+    await pipe(name, { name: 'hid1', sql: "SELECT 'none' AS m" }, out)
+    const guest = as(
+      await valueWith(`guest_${index}`, 'IMPORT', 'DATASOURCES:CREATE', `PIPES:CREATE:${name}`, `PIPES:READ:${name}`),
+    )
+    t.match(await guest('DELETE', `/v0/pipes/${name}/nodes/hid1?force=true`), { status: 403 }, shape)
+    t.match(await guest('PUT', `/v0/pipes/${name}/nodes/hid1?name=other&force=true`), { status: 403 }, shape)
+    t.match(await guest('PUT', '/v0/datasources/hid1?name=hid9&force=true'), { status: 403 }, shape)
+  }
   const reader = as(await valueWith('insider', 'IMPORT', 'DATASOURCES:READ:hid1', 'PIPES:READ:hiding'))
   t.equal((await reader('DELETE', '/v0/pipes/hiding/nodes/hid1?force=true')).status, 204)
 })
