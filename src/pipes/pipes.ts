@@ -12,11 +12,11 @@ import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
 import { readNames } from '../query/branch-reads.ts'
+import { sqlReading } from '../query/check-node.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import type { Query } from '../query/query.types.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
-import { quoteName } from '../shared/text-escapes.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode } from './changed-node.ts'
@@ -355,7 +355,7 @@ class PipesService implements Pipes {
   #checkMade(pipe: Pipe, node: PipeNode, author: ReadScope): void {
     if (!isMadeBehind(pipe, pipe.nodes.indexOf(node))) return
     // As a node would read it.
-    const reader = { ...node, sql: `SELECT * FROM ${quoteName(node.name)}` }
+    const reader = { ...node, sql: sqlReading(node.name) }
     this.#query.checkAuthor({ ...pipe, nodes: [reader] }, 0, author)
   }
 

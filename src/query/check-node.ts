@@ -8,6 +8,7 @@ import type { NodeId } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { assert } from '../shared/assert.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
+import { quoteName } from '../shared/text-escapes.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
@@ -114,6 +115,11 @@ function namesIn({ tables }: Pick<Template, 'tables'>, { compiled, scope }: Comp
  * @throws READ_DENIED (403).
  */
 export type CheckAuthor = (pipe: ReadPipe, position: number, author: ReadScope) => void
+
+/** The SQL of a node that reads what has this name, to be judged by. */
+export function sqlReading(name: string): string {
+  return `SELECT * FROM ${quoteName(name)}`
+}
 
 /** Makes it over open modules. */
 export function createAuthorCheck(options: CheckOptions, deps: Deps): CheckAuthor {
