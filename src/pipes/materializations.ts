@@ -8,7 +8,7 @@ import type { ReadScope } from '../sql/read-scope.types.ts'
 import { changed } from './changed-node.ts'
 import { findNode } from './pipe-nodes.ts'
 import type { AnalysedNode, ChangedNode, LinkedPipe, MaterializeOrder, NodeTarget } from './pipes.types.ts'
-import { StalePipeError } from './stale-pipe.ts'
+import { StalePipeError } from './repeated-changes.ts'
 import { type ViewLinks, withoutView } from './view-links.ts'
 
 export interface LinkedNodes {

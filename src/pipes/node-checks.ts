@@ -9,7 +9,7 @@ import { ApiError } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { ofNode } from './changed-node.ts'
 import { checkLength } from './pipe-limits.ts'
-import { StalePipeError } from './stale-pipe.ts'
+import { StalePipeError } from './repeated-changes.ts'
 import { withViews } from './view-links.ts'
 
 export interface NodesToCheck {

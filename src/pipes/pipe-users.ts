@@ -15,7 +15,7 @@ import {
   unreadHint,
   type WriteRename,
 } from './reader-renames.ts'
-import type { RepeatedChanges } from './stale-pipe.ts'
+import type { RepeatedChanges } from './repeated-changes.ts'
 import { checkFreed, checkTaken, checkVersion } from './version-reads.ts'
 
 /** The pipes that use data sources, in order of their creation. */

@@ -48,7 +48,7 @@ import type {
 } from './pipes.types.ts'
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
-import { type RepeatedChanges, refusedAsItIs, StalePipeError } from './stale-pipe.ts'
+import { type RepeatedChanges, refusedAsItIs, StalePipeError } from './repeated-changes.ts'
 import { checkFreed, checkTaken } from './version-reads.ts'
 import { type ChangedViews, changeAdvice, editAdvice, mayChangeAll, ViewLinks } from './view-links.ts'
 import { WholePipes } from './whole-pipes.ts'

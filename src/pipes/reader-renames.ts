@@ -15,7 +15,7 @@ import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import { type Rename, type RenamedNode, renamedNode, withRename, workspaceAfter } from './rename-nodes.ts'
-import { StalePipeError } from './stale-pipe.ts'
+import { StalePipeError } from './repeated-changes.ts'
 
 /** What is written along with a rename. */
 interface RenamePlan {

@@ -16,7 +16,7 @@ import type {
   ViewRights,
 } from './pipes.types.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
-import { StalePipeError } from './stale-pipe.ts'
+import { StalePipeError } from './repeated-changes.ts'
 
 interface Deps {
   readonly catalog: ReadCatalog

@@ -4,7 +4,7 @@ import { createReadScope } from '../../src/access/read-scope.ts'
 import { openCatalog } from '../../src/catalog/catalog.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest } from '../../src/pipes/pipes.types.ts'
-import { RepeatedChanges } from '../../src/pipes/stale-pipe.ts'
+import { RepeatedChanges } from '../../src/pipes/repeated-changes.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { emptyRecords } from '../support/storage/memory-storage.ts'
 

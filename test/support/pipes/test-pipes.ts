@@ -7,14 +7,13 @@ import { adminScope } from '../../../src/access/admin-scope.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import { PipeReaders } from '../../../src/pipes/pipe-readers.ts'
 import { createPipes } from '../../../src/pipes/pipes.ts'
-import { RepeatedChanges } from '../../../src/pipes/stale-pipe.ts'
+import { RepeatedChanges } from '../../../src/pipes/repeated-changes.ts'
 import type { CheckNode } from '../../../src/query/check-node.ts'
 import { createNodeComparison } from '../../../src/query/node-ways.ts'
 import { TemplateCache } from '../../../src/query/template-cache.ts'
 import type { ReadPipe } from '../../../src/query/workspace.types.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { openLmdbStorage } from '../../../src/storage/lmdb-storage.ts'
-import { catalogOver, temporaryDirectory } from '../catalog/test-catalog.ts'
+import { openTestCatalog, temporaryDirectory } from '../catalog/test-catalog.ts'
 import { type AdminPipes, asAdmin } from './admin-pipes.ts'
 import { namesRead } from './pipe-model.ts'
 
@@ -36,14 +35,8 @@ export async function openTestPipes(t: Test, catalog?: Catalog): Promise<OpenedP
 }
 
 export async function openPipesAt(t: Test, path: string): Promise<OpenedPipes> {
-  const storage = await openLmdbStorage(path)
-  let isOpen = true
-  const close = async (): Promise<void> => {
-    if (isOpen) await storage.close()
-    isOpen = false
-  }
-  t.teardown(close)
-  return pipesOver(await catalogOver(storage), close)
+  const { catalog, close } = await openTestCatalog(t, { path })
+  return pipesOver(catalog, close)
 }
 
 function pipesOver(catalog: Catalog, close: () => Promise<void>): OpenedPipes {

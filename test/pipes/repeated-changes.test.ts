@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RepeatedChanges, StalePipeError } from '../../src/pipes/stale-pipe.ts'
+import { RepeatedChanges, StalePipeError } from '../../src/pipes/repeated-changes.ts'
 
 /** Changes that are judged by a count, and written only where no other one was written since. */
 function createCounted() {
