@@ -30,7 +30,7 @@ export interface CatalogOptions {
  * and pipes. A guard is called when its change is about to be made, and may refuse it.
  *
  * A data source is `creating` until its tables stand and `dropping` once they may go; in both states it is invisible
- * to `find` and `list`, and `unfinished` shows it to whoever mends at start.
+ * to `find` and `list`, and `unfinished` shows it to whoever mends at start, or counts on its tables.
  */
 export interface Catalog extends PipeReader {
   /** Another number after every change, also across restarts: whatever was derived from the catalog holds for one. */

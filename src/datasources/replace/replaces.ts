@@ -53,7 +53,7 @@ type ReplacesStore = Pick<
 >
 
 interface Deps {
-  readonly catalog: Pick<Catalog, 'find' | 'replayOf'>
+  readonly catalog: Pick<Catalog, 'find' | 'replayOf' | 'unfinished'>
   readonly settings: Settings
   readonly store: ReplacesStore
   readonly ingest: Pick<Ingest, 'withHold'>
@@ -140,6 +140,7 @@ class ReplacesService implements Replaces {
     const condition =
       request.condition === null ? null : await checkCondition(store.trials, request.condition, { name, table })
     if (condition !== null) checkKeys(graph, cascade, this.#nameOf)
+    this.#refuseHalfGone(name, cascade)
     const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
     const replaceHeld = async (): Promise<ImportOutcome> => {
       request.onBegun?.()
@@ -173,6 +174,12 @@ class ReplacesService implements Replaces {
     await carryOut(store, swap)
     await this.#notes.remove(swap)
     for (const { staging } of [...swap.pairs, swap.quarantine]) await store.tables.drop(staging)
+  }
+
+  /** A data source that nobody finds any more keeps its table until its removal has ended: that one cannot be held, and goes. */
+  #refuseHalfGone(name: string, { related }: Cascade): void {
+    const isHalfGone = this.#deps.catalog.unfinished().some(({ dataSource }) => related.has(dataSource.id))
+    if (isHalfGone) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
   }
 
   /** What was read before the tables were held still has to be so. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { DataSource } from '../../../src/catalog/data-source.types.ts'
 import { JoinTargets } from '../../../src/datasources/join-targets.ts'
 import type { Replaces } from '../../../src/datasources/replace/replace.types.ts'
@@ -14,7 +15,8 @@ import { createTestDirectory, silentLogger, testStoreOptions } from '../../suppo
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const source = testDataSource('n UInt64')
-const [target, far] = ['behind', 'far_behind']
+const behind = testDataSource('n UInt64')
+const [target, far] = [behind.id, 'far_behind']
 await createTables(store.tables, source)
 for (const table of [target, far]) {
   await store.command(`CREATE TABLE ws_0001.${table} (n UInt64) ENGINE = SummingMergeTree ORDER BY tuple()`)
@@ -37,11 +39,12 @@ const heldIds: string[][] = []
 function open(
   over: Store = store,
   find: (id: string) => DataSource | undefined = (id) => (id === source.id ? source : undefined),
+  unfinished: Catalog['unfinished'] = () => [],
 ) {
   return openReplaces(
     { closeTimeoutMs: 1_000 },
     {
-      catalog: { find, replayOf: () => null },
+      catalog: { find, unfinished, replayOf: () => null },
       settings: {
         read: (name) => settings.get(name),
         write: async (name, value) => {
@@ -189,6 +192,21 @@ t.test('a replace is refused when its data source is gone, or the room closes', 
   await room.close()
   await t.rejects(replaceBy(room, 30), { code: 'SHUTTING_DOWN', status: 503 })
   t.same(await sums(), [20, 20, 20])
+})
+
+t.test('a replace is refused while a data source that it would fill is half gone', async (t) => {
+  const going = {
+    dataSource: behind,
+    state: 'dropping',
+    sequence: 1,
+    pending: null,
+    remake: null,
+    replay: null,
+  } as const
+  const room = await open(store, undefined, () => [going])
+  await t.rejects(replaceBy(room, 31), { code: 'DATASOURCE_BUSY', status: 409 })
+  t.same(await sums(), [20, 20, 20])
+  t.same(await staging(), [])
 })
 
 t.test('a Join data source behind views, at any depth, is found as soon as there is one', async (t) => {
