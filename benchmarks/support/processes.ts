@@ -39,13 +39,16 @@ export async function startService(options: {
   readonly root?: string
   /** Options by the names that they have in the environment. */
   readonly environment?: Readonly<Record<string, string>>
+  /** A module that is loaded in front of the service. */
+  readonly preloaded?: string
 }): Promise<ServiceProcess> {
   const root = options.root ?? repositoryRoot
   const main = join(root, 'dist', 'src', 'main.js')
   if (!existsSync(main)) throw new Error(`${main} is missing: run npm run build`)
+  const preload = options.preloaded === undefined ? [] : ['--import', options.preloaded]
   const port = await freePort()
   const adminToken = 'p.benchmark'
-  const child = spawn(process.execPath, [...nodeFlags(root), main], {
+  const child = spawn(process.execPath, [...nodeFlags(root), ...preload, main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       UV_THREADPOOL_SIZE: '16',

@@ -33,10 +33,11 @@ export function medianInterval(values: readonly number[]): { readonly low: numbe
   const sorted = values.toSorted((a, b) => a - b)
   // How often at most `rank` of n fair coins show heads: both tails together stay within 5 %.
   let rank = 0
-  let chance = 0.5 ** sorted.length
-  for (let tail = chance; 2 * tail <= 0.05; tail += chance) {
+  // As a logarithm: of a thousand coins the first chances are less than the least number.
+  let logChance = sorted.length * Math.log(0.5)
+  for (let tail = Math.exp(logChance); 2 * tail <= 0.05; tail += Math.exp(logChance)) {
     rank += 1
-    chance *= (sorted.length - rank + 1) / rank
+    logChance += Math.log((sorted.length - rank + 1) / rank)
   }
   const low = sorted[Math.max(0, rank - 1)] ?? Number.NaN
   const high = sorted[sorted.length - Math.max(1, rank)] ?? Number.NaN
