@@ -64,6 +64,30 @@ t.test('a new table whose file is empty is dropped, and the change is told as on
   t.notOk(existsSync(join(definitions, 't_1.sql')))
 })
 
+t.test(
+  'a table that is dropped by another statement meanwhile stays dropped, and is no fault of the disk',
+  async (t) => {
+    const { during, dropped, at, definitions } = await openFolder(t)
+    const create = 'CREATE MATERIALIZED VIEW `ws_0001`.`v_1` AS SELECT n FROM `ws_0001`.`t_1`'
+    const failures: unknown[] = []
+    const left: number[] = []
+    for (let round = 0; round < 300; round += 1) {
+      writeFileSync(at('t_1'), definition(1))
+      mkdirSync(definitions, { recursive: true })
+      writeFileSync(join(definitions, 't_1.sql'), definition(1))
+      const change = during(create, () => undefined).catch((error: unknown) => failures.push(error))
+      // In each round after some more steps of the look.
+      for (let turn = 0; turn < round % 12; turn += 1) await new Promise(setImmediate)
+      rmSync(at('t_1'), { force: true })
+      await change
+      if (existsSync(at('t_1'))) left.push(round)
+    }
+    t.same(failures, [])
+    t.same(left, [])
+    t.same(dropped, [])
+  },
+)
+
 t.test('a table that need not outlive a power cut gets no copy, and is whole all the same', async (t) => {
   const { during, dropped, at, definitions } = await openFolder(t)
   const create = 'CREATE TABLE `ws_0001`.`p_1` CLONE AS `ws_0001`.`t_1`'

@@ -293,26 +293,26 @@ function refusedError(diskFault: string): StoreError {
   return new StoreError({ kind: 'engine', message, diskFault })
 }
 
-/** What is in the file, and on the disk; null when there is none. */
+/** What is in the file, and on the disk; null when there is none. Opened once: another statement may drop the table meanwhile. */
 async function synced(path: string): Promise<string | null> {
-  const text = await textOf(path)
-  if (text === null) return null
-  const file = await open(path, 'r')
+  const file = await open(path, 'r').catch(nullIfMissing)
+  if (file === null) return null
   try {
+    const text = await file.readFile('utf8')
     await file.sync()
+    return text
   } finally {
     await file.close()
   }
-  return text
 }
 
 async function textOf(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (isMissing(error)) return null
-    throw error
-  }
+  return await readFile(path, 'utf8').catch(nullIfMissing)
+}
+
+function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null
+  throw error
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
