@@ -8,7 +8,7 @@ import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
-import { toChangeError } from '../store/caller-errors.ts'
+import { toReadingChangeError } from '../store/caller-errors.ts'
 import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { isKept } from './behind/view-reach.ts'
@@ -270,7 +270,7 @@ class Views implements Materialize {
       try {
         return await this.#engine.swap(old, views, write)
       } catch (thrown) {
-        throw toChangeError(thrown)
+        throw toReadingChangeError(thrown)
       }
     }
     // One that catches up meanwhile would move a view that is not to stand any more.
@@ -335,7 +335,7 @@ class Views implements Materialize {
       for (const { plan, view } of made) await this.#engine.make({ nodeName: plan.node.name, view })
       for (const { populate } of made) if (populate !== null) await this.#deps.populates.pin(populate)
     } catch (thrown) {
-      throw toChangeError(thrown)
+      throw toReadingChangeError(thrown)
     }
     // One that began meanwhile may not know of the views.
     this.#refuseHeld(made, held)

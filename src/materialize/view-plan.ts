@@ -10,7 +10,7 @@ import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
-import { toChangeError } from '../store/caller-errors.ts'
+import { toReadingChangeError } from '../store/caller-errors.ts'
 import { engineDifferences } from './engine-differences.ts'
 import { engineWarnings } from './engine-warnings.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
@@ -80,7 +80,7 @@ export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<View
     const takesStates = await takenStates(branches, { link, deps })
     return planFlat(link, { node, flat, columns, branches, takesStates }, deps)
   } catch (thrown) {
-    if (!(thrown instanceof ViewQueryFault)) throw toChangeError(thrown)
+    if (!(thrown instanceof ViewQueryFault)) throw toReadingChangeError(thrown)
     const others = [...thrown.others, ...pipesIn(flat, link, deps.catalog)]
     throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, others, cause: thrown })
   }

@@ -25,13 +25,13 @@ export class RepeatedChanges {
     this.#waitMsMax = waitMs
   }
 
-  /** @throws CHANGES_TOO_MANY (503) when it was outrun alone too, by changes of data sources; what `change` throws. */
+  /** @throws CHANGES_TOO_MANY, CHANGE_OUTRUN (503) when it was outrun alone too, by changes of data sources; what `change` throws. */
   async run<Result>(change: () => Promise<Result>): Promise<Result> {
     const found = await repeated(triesMax.beside, () => this.#runBeside(change))
-    if (found !== stale) return found
+    if (!(found instanceof Outrun)) return found
     const last = await this.#runAlone(() => repeated(triesMax.alone, change))
-    if (last === stale) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
-    return last
+    if (!(last instanceof Outrun)) return last
+    throw last.cause instanceof ApiError ? last.cause : errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
   }
 
   async #runBeside<Result>(change: () => Promise<Result>): Promise<Result> {
@@ -59,18 +59,33 @@ export class RepeatedChanges {
   }
 }
 
-const stale = Symbol('stale')
+/** Each try was judged by something that was another one by then. */
+class Outrun {
+  /** Of the last try. */
+  readonly cause: unknown
 
-/** What the change gives; `stale` where each try was judged by a pipe that was another one by then. */
-async function repeated<Result>(triesMax: number, change: () => Promise<Result>): Promise<Result | typeof stale> {
+  constructor(cause: unknown) {
+    this.cause = cause
+  }
+}
+
+/** What the change gives. */
+async function repeated<Result>(triesMax: number, change: () => Promise<Result>): Promise<Result | Outrun> {
+  let last: unknown
   for (let count = 0; count < triesMax; count += 1) {
     try {
       return await change()
     } catch (thrown) {
-      if (!(thrown instanceof StalePipeError)) throw thrown
+      if (!isOfAnother(thrown)) throw thrown
+      last = thrown
     }
   }
-  return stale
+  return new Outrun(last)
+}
+
+/** Whether a change failed by what others have changed meanwhile: to judge it anew tells more. */
+function isOfAnother(thrown: unknown): boolean {
+  return thrown instanceof StalePipeError || (thrown instanceof ApiError && thrown.code === 'CHANGE_OUTRUN')
 }
 
 function nothing(): void {}

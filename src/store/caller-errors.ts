@@ -91,6 +91,12 @@ export function toChangeError(thrown: unknown): unknown {
   }
 }
 
+/** The same of a change that reads tables which others may remove while it is made: CHANGE_OUTRUN (503) where one is gone. */
+export function toReadingChangeError(thrown: unknown): unknown {
+  const isGone = thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.unknownTable
+  return isGone ? errors.CHANGE_OUTRUN({ retryAfterSeconds, cause: thrown }) : toChangeError(thrown)
+}
+
 /**
  * What the caller is told when the engine failed at copying rows from table to table: as for a change, but what the engine
  * refuses for the rows or the SELECT is told by `blame`. Errors that are not the store's pass unchanged.

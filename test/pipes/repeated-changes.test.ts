@@ -1,5 +1,6 @@
 import t from 'tap'
 import { RepeatedChanges, StalePipeError } from '../../src/pipes/repeated-changes.ts'
+import { errors } from '../../src/shared/errors/errors.ts'
 
 /** Changes that are judged by a count, and written only where no other one was written since. */
 function createCounted() {
@@ -93,3 +94,20 @@ t.test('one that takes its time holds nobody up for longer than a while', async 
   ends.shift()?.()
   await long
 })
+
+t.test(
+  'it is judged anew where the engine did not find what it reads, and that is told where it is so each time',
+  async (t) => {
+    let goneCount = 3
+    const changes = new RepeatedChanges()
+    const change = async (): Promise<string> => {
+      if (goneCount === 0) return 'written'
+      goneCount -= 1
+      throw errors.CHANGE_OUTRUN({ retryAfterSeconds: 1 })
+    }
+    t.equal(await changes.run(change), 'written')
+    goneCount = 100
+    await t.rejects(changes.run(change), { code: 'CHANGE_OUTRUN', status: 503 })
+    t.equal(goneCount, 90)
+  },
+)

@@ -6,7 +6,7 @@ import { findEngineName, isMergeTree } from '../../schema/engines/engine-options
 import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { createResourceHex } from '../../shared/ids.ts'
-import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
+import { toCopyError, toReadingChangeError } from '../../store/caller-errors.ts'
 import { tablesBehind } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { TableGraph, TableState } from '../../store/tables.types.ts'
@@ -144,7 +144,7 @@ async function countsOf(
   } catch (thrown) {
     // It is right for no row at all, and fails on one that is there.
     const invalid = (reason: string): ApiError => errors.POPULATE_INVALID({ reason, cause: thrown })
-    throw toChangeError(toCopyError(thrown, invalid))
+    throw toReadingChangeError(toCopyError(thrown, invalid))
   }
 }
 

@@ -1,7 +1,7 @@
 // What a materialized view, or a change of what one is made of, is refused for. Sorted by status.
 
 import { listText } from '../list-text.ts'
-import { define, type OtherResource } from './definition.ts'
+import { define, type OtherResource, type RetryLater } from './definition.ts'
 
 interface MissingView {
   readonly pipe: string
@@ -147,6 +147,13 @@ export const viewErrors = {
     quotes: 'of views',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View ${view} cannot be populated: ${reason}`,
+  }),
+  CHANGE_OUTRUN: define({
+    status: 503,
+    when: 'A Data Source that a node reads was removed while the node was changed. Nothing was changed; repeat the request.',
+    message: (_: RetryLater & { readonly cause?: unknown }) =>
+      'Something that the node reads was removed while it was changed; nothing was changed, repeat it',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
 }
 

@@ -92,4 +92,9 @@ export const madeViewErrors = {
     409,
     'Data Source "days" cannot be overridden: it has 3 rows',
   ],
+  CHANGE_OUTRUN: [
+    errors.CHANGE_OUTRUN({ retryAfterSeconds: 1 }),
+    503,
+    'Something that the node reads was removed while it was changed; nothing was changed, repeat it',
+  ],
 } as const
