@@ -31,6 +31,7 @@ import { openSecretStorage } from './secrets/open-secrets.ts'
 import type { SealPlain } from './secrets/sealed-records.ts'
 import { type KeyFile, keyPlaceOf, readKeyFile } from './secrets/secret-key-file.ts'
 import { openServiceRows } from './service-rows/open-service-rows.ts'
+import { RowSecrets } from './service-rows/row-secrets.ts'
 import { mebibyte } from './shared/bytes.ts'
 import type { CloseTime } from './shared/close-time.ts'
 import { loadRecords } from './storage/loaded-records.ts'
@@ -62,13 +63,15 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const { opened } = closing
   const { store, disk, keyFile } = await openDirectory(options, logger, closing)
   const recorder = options.metrics === 'on' ? new Recorder(options.metricsLabelsMax) : undefined
-  const secrets = new LogSecrets()
+  const tokens = new LogSecrets()
+  const secrets = new RowSecrets(tokens)
   const workRecorder = await openWorkRecorder(options, { store, secrets, logger }, closing)
   const limitHits = new LimitHits(logger)
   const records = await openRecords(options, {
     ...{ store, disk, keyFile, recorder, workRecorder, limitHits, logger, opened },
   })
-  if (records.adminToken.text !== null) secrets.hide(records.adminToken.text)
+  if (records.adminToken.text !== null) tokens.hide(records.adminToken.text)
+  secrets.hideVariables(records.variables)
   const { catalog, settings, jobs } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
@@ -120,7 +123,7 @@ async function openDirectory(
 /** What modules tell their work to; opened before them, so that what they tell at their close is stored too. */
 async function openWorkRecorder(
   options: Options,
-  deps: Pick<RecordsDeps, 'logger' | 'store'> & { readonly secrets: LogSecrets },
+  deps: Pick<RecordsDeps, 'logger' | 'store'> & { readonly secrets: RowSecrets },
   { opened, closeTime }: Closing,
 ): Promise<WorkRecorder> {
   const serviceRows = await openServiceRows(options, deps)

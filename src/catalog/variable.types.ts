@@ -27,6 +27,8 @@ export interface Variables {
    * @throws SECRET_UNREADABLE (503) when the key is missing that it was sealed with.
    */
   secretOf(name: string): string | undefined
+  /** The values that can be read. They must be neither logged nor answered. */
+  values(): readonly string[]
   /**
    * @throws NAME_INVALID, VALUE_TOO_LARGE (400), VARIABLES_TOO_MANY (403), VARIABLE_EXISTS (409), CHANGES_TOO_MANY (503)
    */

@@ -91,6 +91,10 @@ class LoadedVariables implements Variables {
     return value
   }
 
+  values(): readonly string[] {
+    return Array.from(this.#entries.values()).flatMap(({ value }) => value ?? [])
+  }
+
   create(name: string, { value, editedBy }: VariableValue): Promise<Variable> {
     return this.#change(async () => {
       checkName(name)

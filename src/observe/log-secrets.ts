@@ -1,5 +1,6 @@
 import { beginningOf } from '../shared/beginning-of.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
+import { escapeRegExp } from '../shared/escape-reg-exp.ts'
 import { secretNameSource } from './secret-names.ts'
 
 /**
@@ -157,8 +158,4 @@ function decodeOnce(text: string): string {
     .replace(/(?<!\\)\\+u00([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
     .replace(/&#0*(\d{2,3});/g, (_, digits: string) => String.fromCharCode(Number(digits) % 128))
     .replace(/&#x0*([2-7][0-9a-f]);/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
 }

@@ -1,10 +1,10 @@
-import type { LogSecrets } from '../observe/log-secrets.ts'
 import type { Logger } from '../observe/logger.ts'
 import { noRecorder, type WorkRecorder } from '../observe/work-recorder.types.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import type { ServiceTableDays } from '../store/service-tables.types.ts'
 import type { SupervisedStore } from '../store/store.types.ts'
 import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import type { RowSecrets } from './row-secrets.ts'
 import { RowWriter } from './row-writer.ts'
 import { ServiceRecorder } from './service-recorder.ts'
 
@@ -19,7 +19,7 @@ export interface ServiceRowsOptions {
 
 export interface ServiceRowsDeps {
   readonly store: Pick<SupervisedStore, 'serviceTables' | 'unreadyReason'>
-  readonly secrets: Pick<LogSecrets, 'cleanValue'>
+  readonly secrets: Pick<RowSecrets, 'cleanValue'>
   readonly logger: Logger
 }
 

@@ -1,4 +1,4 @@
-import { cutText, type LogSecrets, redactedText, wordCharsMax } from '../observe/log-secrets.ts'
+import { cutText, redactedText, wordCharsMax } from '../observe/log-secrets.ts'
 import { isSecretName } from '../observe/secret-names.ts'
 import type {
   BlockRecord,
@@ -14,6 +14,7 @@ import type {
 import type { ServiceTableName } from '../store/sql/service-tables.ts'
 import { PipeTotals } from './pipe-totals.ts'
 import { rowLine } from './row-line.ts'
+import type { RowSecrets } from './row-secrets.ts'
 import type { RowWriter } from './row-writer.ts'
 
 const urlCharsMax = 4_000
@@ -42,10 +43,10 @@ const plainDetails: ReadonlySet<string> = new Set([
 export class ServiceRecorder implements WorkRecorder {
   readonly isOn = true
   readonly #writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>
-  readonly #secrets: Pick<LogSecrets, 'cleanValue'>
+  readonly #secrets: Pick<RowSecrets, 'cleanValue'>
   readonly #totals: PipeTotals
 
-  constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Pick<LogSecrets, 'cleanValue'>) {
+  constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Pick<RowSecrets, 'cleanValue'>) {
     this.#writer = writer
     this.#secrets = secrets
     this.#totals = new PipeTotals((row) => this.#write('pipe_stats', row))

@@ -43,6 +43,37 @@ t.test('a token or a secret in any place of a request is in nothing that is kept
   }
 })
 
+t.test('a value of a variable that a caller sends is in no row, however it is written', async (t) => {
+  const service = await openTestService(t, writingRows)
+  const value = `hid/den+ä"'\\ %41\n&key?=`
+  const create = new URLSearchParams({ name: 'held', value: 'the first value' }).toString()
+  await service.call('POST', `/v0/variables?${create}`)
+  await service.call('PUT', `/v0/variables/held?${new URLSearchParams({ value }).toString()}`)
+  await service.call('POST', `/v0/variables?${new URLSearchParams({ name: 'short', value: 'seven77' }).toString()}`)
+  const nodes = [{ name: 'n', sql: "% SELECT {{Int32(n, 1)}} AS n, {{String(word, '')}} AS word", type: 'endpoint' }]
+  await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'one', nodes }) })
+  const once = encodeURIComponent(value)
+  const parameters: readonly (readonly [sent: string, kept: string])[] = [
+    [`word=${once}`, 'word=[redacted]'],
+    [`kind=a&${new URLSearchParams({ word: value }).toString()}&n=2`, 'kind=a&word=[redacted]&n=2'],
+    [`n=${once}`, 'n=[redacted]'],
+    [`word=${encodeURIComponent(once)}`, 'word=[redacted]'],
+    [`word=${encodeURIComponent(JSON.stringify({ in: `x${value}x` }))}`, 'word=[redacted]'],
+    [`${once}=1`, '[redacted]'],
+    ['word=seven77', 'word=seven77'],
+    ['word=the+first+value&last=1', 'word=the+first+value&last=1'],
+  ]
+  for (const [sent] of parameters) await service.call('GET', `/v0/pipes/one.json?${sent}`)
+  const asked = "SELECT url FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one' ORDER BY url"
+  const rows = await untilRows(service, asked, ({ length }) => length === parameters.length)
+  t.same(rows.flat(), parameters.map(([, kept]) => `/v0/pipes/one.json?${kept}`).sort())
+  const written = JSON.stringify([
+    await service.rows('SELECT * FROM tinybird.pipe_stats_rt'),
+    await service.rows('SELECT * FROM tinybird.endpoint_errors'),
+  ])
+  for (const part of ['hid/', 'hid%2F', 'hid%252F', '%41', '%2541']) t.notOk(written.includes(part), part)
+})
+
 t.test('a name that is no name is cut', async (t) => {
   const service = await openTestService(t, writingRows)
   await service.call('POST', `/v0/datasources?mode=create&schema=n+UInt8&name=${'word+'.repeat(10_000)}`)
