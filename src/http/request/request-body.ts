@@ -202,6 +202,11 @@ export class ArrivingBody implements Brakable {
 
   readonly #onEnd = (): void => {
     if (this.#isOver) return
+    // Node ends a request of HTTP/2 also when its client has reset it with NO_ERROR, without END_STREAM.
+    if (this.#source.aborted || this.#arrivedBytes < (this.#options.announcedBytes ?? 0)) {
+      this.#onCut()
+      return
+    }
     this.#isOver = true
     this.#endWaiting()
     this.#reader?.onEnd()
