@@ -155,3 +155,23 @@ t.test('an import that is cut stores its whole lines, and nothing of the line th
   })
   t.equal((await post('/v0/sql', 'SELECT s, count() FROM rows GROUP BY s FORMAT TSV')).text, `whole\t${cutCount}\n`)
 })
+
+t.test('imports that are cut make room for others', async (t) => {
+  t.equal((await post('/v0/datasources?name=many&schema=id%20UInt64', '')).status, 200)
+  const path = '/v0/datasources?mode=append&name=many&format=csv'
+  const session = await open()
+  // There may be 64 of an address.
+  for (let round = 1; round <= 3; round += 1) {
+    for (let at = 0; at < tries; at += 1) {
+      const streamId = session.post(path, '1\n')
+      await session.untilBegun()
+      session.reset(streamId, constants.NGHTTP2_CANCEL)
+    }
+    const ended = new Set<unknown>()
+    await service.log.until('An import ended early.', ({ importId, dataSource }) => {
+      if (dataSource === 'many') ended.add(importId)
+      return ended.size === round * tries
+    })
+  }
+  t.equal((await post(path, '2\n')).status, 200)
+})

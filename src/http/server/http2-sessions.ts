@@ -150,8 +150,10 @@ export class Http2Sessions {
   #take(request: Http2ServerRequest, response: Http2ServerResponse): void {
     const { headers, stream } = request
     headers.host ??= headers[':authority']
-    // Node has no such property of it, and whoever comes when its client has left is told by it: 'close' has been by then.
-    Object.defineProperty(response, 'destroyed', { get: () => stream.destroyed })
+    // Node has no such properties of it, and whoever comes when its client has left is told by them: 'close' has been by then. A route
+    // waits for the end of its answer, by `closed`, before it gives back what it holds.
+    const isOver = { get: () => stream.destroyed }
+    Object.defineProperties(response, { destroyed: isOver, closed: isOver })
     // A body without a length, which is what this header says of one of HTTP/1.1.
     if (headers['content-length'] === undefined && !stream.endAfterHeaders) headers['transfer-encoding'] = 'chunked'
     stream.once('finish', () => {
