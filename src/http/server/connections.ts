@@ -13,6 +13,7 @@ import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
 import { dropRest } from './gentle-close.ts'
+import { headerBytesMax } from './http-server.ts'
 import { answerOf, closeBehind, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
 import type { RawAnswers } from './raw-answer.ts'
@@ -188,12 +189,11 @@ const singleLengths: ReadonlySet<number> = new Set([...singleHeaders.keys()].map
 
 /** Of two such headers a proxy before us may have read the other one. */
 function refuseRepeatedHeaders(app: FastifyInstance, headersMax: number): void {
-  app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
+  app.addHook('onRequest', ({ raw: { rawHeaders, httpVersionMajor } }, _reply, done) => {
     let seen = 0
     // Node would leave out the others.
-    if (rawHeaders.length > 2 * headersMax) {
-      throw errors.REQUEST_INVALID({ reason: `it has more than ${headersMax} headers` })
-    }
+    if (rawHeaders.length > 2 * headersMax) refuseTooMany(rawHeaders, headersMax)
+    if (httpVersionMajor === 2) refuseTooLong(rawHeaders)
     // Names and values in turns.
     for (let at = 0; at < rawHeaders.length; at += 2) {
       const name = rawHeaders[at] ?? ''
@@ -203,6 +203,19 @@ function refuseRepeatedHeaders(app: FastifyInstance, headersMax: number): void {
     }
     done()
   })
+}
+
+/** Those of HTTP/2 with a colon, such as `:path`, are no headers. */
+function refuseTooMany(rawHeaders: readonly string[], headersMax: number): void {
+  const count = rawHeaders.filter((name, at) => at % 2 === 0 && !name.startsWith(':')).length
+  if (count > headersMax) throw errors.REQUEST_INVALID({ reason: `it has more than ${headersMax} headers` })
+}
+
+/** Of HTTP/1.1 the parser counts the same bytes. */
+function refuseTooLong(rawHeaders: readonly string[]): void {
+  let byteCount = 0
+  for (const text of rawHeaders) byteCount += text.length
+  if (byteCount > headerBytesMax) throw errors.REQUEST_INVALID({ reason: tooLongReason })
 }
 
 const noLingering = (): void => {}
@@ -373,6 +386,7 @@ class Rest implements Brakable {
 const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
 const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
 const tunnelCode = 'ERR_TUNNEL'
+const tooLongReason = 'its URL and headers are too long'
 
 function toRefusal(error: NodeJS.ErrnoException): ApiError {
   if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
@@ -381,7 +395,7 @@ function toRefusal(error: NodeJS.ErrnoException): ApiError {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: 'its URL and headers are too long',
+  HPE_HEADER_OVERFLOW: tooLongReason,
   [tunnelCode]: 'it asks for a tunnel to another server (CONNECT)',
 }
 

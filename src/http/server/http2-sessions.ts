@@ -62,9 +62,9 @@ export class Http2Sessions {
     this.#deps = deps
     const { http2StreamsMax, headersMax, headerBytesMax } = options
     this.#server = createServer({
-      settings: { maxConcurrentStreams: http2StreamsMax, maxHeaderListSize: headerBytesMax, enablePush: false },
-      // Names of HTTP/2 among them, such as `:path`.
-      maxHeaderListPairs: headersMax + 8,
+      // Beyond these a request is reset. What is less, and too much, has an answer.
+      settings: { maxConcurrentStreams: http2StreamsMax, maxHeaderListSize: 2 * headerBytesMax, enablePush: false },
+      maxHeaderListPairs: 2 * headersMax,
       maxSessionRejectedStreams: http2StreamsMax,
     })
     this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {

@@ -34,6 +34,7 @@ async function openApp(t: Test, options: Partial<HttpOptions> = {}, prepare: (ap
   const open = (localAddress = '127.0.0.1', settings: Settings = {}): ClientHttp2Session => {
     const session = connect(`https://localhost:${port}`, {
       settings,
+      maxSendHeaderBlockLength: 1_000_000,
       createConnection: () => openSocket(localAddress),
     })
     session.on('error', () => {})
@@ -105,6 +106,21 @@ t.test('the URLs of answers have the authority that the request names, which mus
   const session = open()
   const urls = session.request({ ':path': '/v0/pipes/none/openapi.json', ':authority': 'a@b', authorization })
   t.match(await answerTo(urls), { status: 400, text: /its header Host is not a name/ })
+})
+
+t.test('a request has as many headers, and as long ones, as one of HTTP/1.1', async (t) => {
+  const { open } = await openApp(t)
+  const session = open()
+  const withHeaders = (path: string, headers: Record<string, string>): Promise<Answer> =>
+    answerTo(session.request({ ':path': path, ':authority': 'localhost', authorization, ...headers }))
+  const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, 'a']))
+  t.equal((await withHeaders('/health/live', numbered(255))).status, 200)
+  t.match(await withHeaders('/health/live', numbered(256)), { status: 400, text: /more than 256 headers/ })
+  t.equal((await withHeaders('/health/live', { 'x-a': 'a'.repeat(65_000) })).status, 200)
+  const tooLong = { status: 400, text: /its URL and headers are too long/, headers: { 'x-request-id': /./ } }
+  t.match(await withHeaders('/health/live', { 'x-a': 'a'.repeat(66_000) }), tooLong)
+  t.match(await withHeaders('/health/live', { 'x-a': 'a'.repeat(100_000) }), tooLong)
+  t.match(await withHeaders(`/health/live?a=${'a'.repeat(66_000)}`, {}), tooLong)
 })
 
 t.test('a body that its client cuts is taken for cut', async (t) => {
