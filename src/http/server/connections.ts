@@ -281,6 +281,8 @@ export function deferContinue(app: FastifyInstance): void {
     // The way of all requests, with what stands in front of the routes.
     app.server.emit('request', request, response)
   })
+  // Refused in our words.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 }
 
 /** Node would send one that has to wait for the answers before it between the head and the body of its own. */

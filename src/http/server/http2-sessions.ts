@@ -67,14 +67,16 @@ export class Http2Sessions {
       maxHeaderListPairs: 2 * headersMax,
       maxSessionRejectedStreams: http2StreamsMax,
     })
-    this.#server.on('request', (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    const begin = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
       // One read brings hundreds of them, and the resets of as many.
       const { stream, socket } = request
       const session = { connection: stream.session ?? stream, remoteAddress: socket.remoteAddress ?? '' }
       deps.begin(session, () => {
         if (!stream.destroyed) this.#take(request, response)
       })
-    })
+    }
+    this.#server.on('request', begin)
+    this.#server.on('checkExpectation', begin)
     // A session that breaks is destroyed by Node; its streams are told.
     this.#server.on('sessionError', () => {})
   }

@@ -68,6 +68,11 @@ export const requestErrors = {
     when: 'The headers of a request did not arrive within `headersTimeoutMs`, or the whole of it within `requestTimeoutMs`. The connection closes.',
     message: () => 'The request did not arrive in time',
   }),
+  EXPECTATION_UNKNOWN: define({
+    status: 417,
+    when: 'The header Expect asks for something else than `100-continue`.',
+    message: () => 'The header Expect can only be "100-continue"; leave it out, or send that',
+  }),
   CONNECTIONS_TOO_MANY: define({
     status: 429,
     when: 'One address has `connectionsPerAddressMax` connections, and a request is under way on each. The new connection is closed.',

@@ -123,6 +123,14 @@ t.test('a request has as many headers, and as long ones, as one of HTTP/1.1', as
   t.match(await withHeaders(`/health/live?a=${'a'.repeat(66_000)}`, {}), tooLong)
 })
 
+t.test('a request that expects what nobody knows is told so', async (t) => {
+  const { open } = await openApp(t)
+  const stream = post(open(), '/v0/events?name=a', { expect: 'foo' })
+  stream.end('{"id":1}\n')
+  const headers = { 'x-request-id': /^\w{26}$/, 'x-content-type-options': 'nosniff' }
+  t.match(await answerTo(stream), { status: 417, text: /"documentation":".*#expectation_unknown"/, headers })
+})
+
 t.test('a body that its client cuts is taken for cut', async (t) => {
   for (const isReset of [true, false]) {
     const { deps, openRaw, open } = await openApp(t)

@@ -50,3 +50,11 @@ t.test('preflights are answered for every form of a path that the API has', asyn
     t.match(await answerTo([`OPTIONS ${target} HTTP/1.1`, 'Host: a']), /^HTTP\/1.1 4\d\d /, target)
   }
 })
+
+t.test('a request that expects what nobody knows is told so', async (t) => {
+  const get = (version: string) => [`GET /v0/datasources HTTP/${version}`, 'Host: a', authorization]
+  const refused = await answerTo([...get('1.1'), 'Expect: foo'])
+  t.match(refused, /^HTTP\/1.1 417 [\s\S]*x-request-id: \w{26}[\s\S]*#expectation_unknown"/i)
+  t.match(await answerTo([...get('1.1'), 'Expect: 100-Continue']), /^HTTP\/1.1 [12]00 /)
+  t.match(await answerTo([...get('1.0'), 'Expect: foo']), /^HTTP\/1.1 200 /)
+})

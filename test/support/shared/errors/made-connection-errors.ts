@@ -8,6 +8,11 @@ export const madeConnectionErrors = {
     408,
     'Fewer than 100 bytes a second of the body arrived for 60 seconds',
   ],
+  EXPECTATION_UNKNOWN: [
+    errors.EXPECTATION_UNKNOWN(),
+    417,
+    'The header Expect can only be "100-continue"; leave it out, or send that',
+  ],
   CONNECTIONS_TOO_MANY: [
     errors.CONNECTIONS_TOO_MANY({ connectionsPerAddressMax: 20, retryAfterSeconds: 1 }),
     429,
