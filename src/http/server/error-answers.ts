@@ -64,7 +64,14 @@ export function answerFrameworkErrors(requestLog: RequestLog, headers: AnswerHea
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     reply.header('x-request-id', request.id)
     for (const [name, value] of headers.unread) reply.header(name, value)
-    sendError(reply, toApiError(error))
+    sendError(reply, isHostWrong(request.raw.url) ? errors.REQUEST_INVALID({ reason: hostReason }) : toApiError(error))
     requestLog.tell(request, reply)
   }
+}
+
+const hostReason = 'its URL has a host or a port that is none; send the path alone'
+
+/** Of a URL with its host (RFC 9112 §3.2.2), which is not repeated: it may have a token in it. */
+function isHostWrong(url = ''): boolean {
+  return /^https?:/i.test(url) && (/^https?:\/\/(?![^/?#])/i.test(url) || !URL.canParse(url))
 }

@@ -51,6 +51,14 @@ t.test('preflights are answered for every form of a path that the API has', asyn
   }
 })
 
+t.test('a URL whose host or port is none is told so', async (t) => {
+  for (const target of ['https://a:99999/v0/sql', 'http:///v0/sql', 'http://:80/v0/sql']) {
+    const answer = await answerTo([`GET ${target} HTTP/1.1`, 'Host: a', authorization])
+    t.match(answer, /^HTTP\/1.1 400 [\s\S]*its URL has a host or a port that is none/, target)
+  }
+  t.match(await answerTo(['GET http://a/% HTTP/1.1', 'Host: a', authorization]), /400 [\s\S]*percent sign/)
+})
+
 t.test('a request that expects what nobody knows is told so', async (t) => {
   const get = (version: string) => [`GET /v0/datasources HTTP/${version}`, 'Host: a', authorization]
   const refused = await answerTo([...get('1.1'), 'Expect: foo'])
