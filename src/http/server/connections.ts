@@ -16,7 +16,7 @@ import { dropRest } from './gentle-close.ts'
 import { headerBytesMax } from './http-server.ts'
 import { answerOf, closeBehind, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
-import type { RawAnswers } from './raw-answer.ts'
+import { type RawAnswers, tunnelReason } from './raw-answer.ts'
 
 export interface ConnectionOptions extends BodyRateRules {
   readonly connectionIdleMsMax: number
@@ -398,7 +398,7 @@ function toRefusal(error: NodeJS.ErrnoException): ApiError {
 
 const reasons: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: tooLongReason,
-  [tunnelCode]: 'it asks for a tunnel to another server (CONNECT)',
+  [tunnelCode]: tunnelReason,
 }
 
 /** Has an exchange, whose connection brings nothing more, answered by its own route: that knows how many rows came in before the end. */

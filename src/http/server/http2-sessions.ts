@@ -19,9 +19,11 @@ import {
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
 import { StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
+import { type RawAnswers, tunnelReason } from './raw-answer.ts'
 
 export interface Http2Options {
   /** Requests of one session at once. */
@@ -36,6 +38,7 @@ export interface Http2Options {
 
 export interface Http2Deps {
   readonly listener: (request: Http2ServerRequest, response: Http2ServerResponse) => void
+  readonly answers: Pick<RawAnswers, 'partsOf'>
   /** Begins a request of a session, at once or in its turn. */
   readonly begin: Pipelining['beginStream']
   readonly logger: Pick<Logger, 'warn'>
@@ -77,6 +80,14 @@ export class Http2Sessions {
     }
     this.#server.on('request', begin)
     this.#server.on('checkExpectation', begin)
+    // It has no path, and no route.
+    this.#server.on('connect', (_request: Http2ServerRequest, response: Http2ServerResponse) => {
+      const error = errors.REQUEST_INVALID({ reason: tunnelReason })
+      const { headers, body } = deps.answers.partsOf(error)
+      const { connection: _closes, ...sent } = headers
+      response.writeHead(error.status, sent)
+      response.end(body)
+    })
     // A session that breaks is destroyed by Node; its streams are told.
     this.#server.on('sessionError', () => {})
   }

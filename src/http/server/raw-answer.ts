@@ -6,6 +6,9 @@ import { createRequestId } from '../../shared/ids.ts'
 import { jsonContentType } from '../json/answers.ts'
 import type { AnswerHeaders } from './answer-headers.ts'
 
+/** Why a request for a tunnel is refused. */
+export const tunnelReason = 'it asks for a tunnel to another server (CONNECT)'
+
 /** Makes them; `now` is in epoch milliseconds. */
 export class RawAnswers {
   readonly #headers: AnswerHeaders

@@ -131,6 +131,13 @@ t.test('a request that expects what nobody knows is told so', async (t) => {
   t.match(await answerTo(stream), { status: 417, text: /"documentation":".*#expectation_unknown"/, headers })
 })
 
+t.test('a request for a tunnel is refused as over HTTP/1.1', async (t) => {
+  const { open } = await openApp(t)
+  const stream = open().request({ ':method': 'CONNECT', ':authority': 'a:22' })
+  const headers = { 'x-request-id': /^\w{26}$/, 'x-content-type-options': 'nosniff' }
+  t.match(await answerTo(stream), { status: 400, text: /it asks for a tunnel/, headers })
+})
+
 t.test('a body that its client cuts is taken for cut', async (t) => {
   for (const isReset of [true, false]) {
     const { deps, openRaw, open } = await openApp(t)
