@@ -31,6 +31,7 @@ const withoutLimit = [
     'VIEW_BLOCKS',
     'DATASOURCE_CHANGING',
     'CHANGE_BLOCKED',
+    'CHANGE_OUTRUN',
     'REPLAY_INTERRUPTED',
     'SECRET_UNREADABLE',
   ],
