@@ -8,6 +8,7 @@
 //
 // A stream that its client resets has cost its beginning. Who resets hundreds in seconds is sent away.
 
+import { METHODS } from 'node:http'
 import {
   constants,
   createServer,
@@ -21,6 +22,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
+import { endWhenDead, type LivenessRules } from './http2-liveness.ts'
 import { StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
 import { type RawAnswers, tunnelReason } from './raw-answer.ts'
@@ -54,6 +56,12 @@ const resetsWindowMs = 10_000
 const restMsMax = 5_000
 const restBytesMax = 1024 * 1024
 
+/** Those that the parser of HTTP/1.1 knows. */
+const methods: ReadonlySet<string> = new Set(METHODS)
+
+/** A client that lives answers within a round trip, in front of what it is sent else; one that is held up is given time. */
+const liveness: LivenessRules = { lookMs: 15_000, answerMsMax: 15_000 }
+
 export class Http2Sessions {
   readonly #server: Http2Server
   readonly #options: Http2Options
@@ -71,6 +79,10 @@ export class Http2Sessions {
       maxSessionRejectedStreams: http2StreamsMax,
     })
     const begin = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
+      if (!methods.has(request.method)) {
+        this.#refuse(response, 'its method is none of HTTP')
+        return
+      }
       // One read brings hundreds of them, and the resets of as many.
       const { stream, socket } = request
       const session = { connection: stream.session ?? stream, remoteAddress: socket.remoteAddress ?? '' }
@@ -82,11 +94,7 @@ export class Http2Sessions {
     this.#server.on('checkExpectation', begin)
     // It has no path, and no route.
     this.#server.on('connect', (_request: Http2ServerRequest, response: Http2ServerResponse) => {
-      const error = errors.REQUEST_INVALID({ reason: tunnelReason })
-      const { headers, body } = deps.answers.partsOf(error)
-      const { connection: _closes, ...sent } = headers
-      response.writeHead(error.status, sent)
-      response.end(body)
+      this.#refuse(response, tunnelReason)
     })
     // A session that breaks is destroyed by Node; its streams are told.
     this.#server.on('sessionError', () => {})
@@ -109,6 +117,15 @@ export class Http2Sessions {
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(text))
       session.close()
     }
+  }
+
+  /** What the parser of HTTP/1.1 would not let through. */
+  #refuse(response: Http2ServerResponse, reason: string): void {
+    const error = errors.REQUEST_INVALID({ reason })
+    const { headers, body } = this.#deps.answers.partsOf(error)
+    const { connection: _closes, ...sent } = headers
+    response.writeHead(error.status, sent)
+    response.end(body)
   }
 
   /** The session of a connection; none when it broke at once. */
@@ -136,6 +153,7 @@ export class Http2Sessions {
     session.setTimeout(keepAliveMs, () => {
       if (streams.size === 0) session.close()
     })
+    endWhenDead(session, () => streams.size > 0, liveness)
     const { clock } = this.#deps
     const readers = connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock }) : null
     session.once('close', () => readers?.close())

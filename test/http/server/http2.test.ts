@@ -138,6 +138,18 @@ t.test('a request for a tunnel is refused as over HTTP/1.1', async (t) => {
   t.match(await answerTo(stream), { status: 400, text: /it asks for a tunnel/, headers })
 })
 
+t.test('a method that nobody knows is refused as over HTTP/1.1', async (t) => {
+  const { open } = await openApp(t)
+  const session = open()
+  const headers = { 'x-request-id': /^\w{26}$/, 'x-content-type-options': 'nosniff' }
+  for (const method of ['get', 'FOO', 'x'.repeat(5_000)]) {
+    const stream = session.request({ ':method': method, ':path': '/health/live' }, { endStream: true })
+    t.match(await answerTo(stream), { status: 400, text: /its method is none of HTTP/, headers }, method.slice(0, 9))
+  }
+  const known = session.request({ ':method': 'PROPFIND', ':path': '/health/live' }, { endStream: true })
+  t.match(await answerTo(known), { status: /40[45]/, headers })
+})
+
 t.test('a body that its client cuts is taken for cut', async (t) => {
   for (const isReset of [true, false]) {
     const { deps, openRaw, open } = await openApp(t)

@@ -1,0 +1,50 @@
+// Sessions of HTTP/2 that Node reads no more, and tells nobody.
+
+import { once } from 'node:events'
+import { connect, createServer, type ServerHttp2Session } from 'node:http2'
+import { type AddressInfo, connect as connectSocket } from 'node:net'
+import t, { type Test } from 'tap'
+import { endWhenDead } from '../../../src/http/server/http2-liveness.ts'
+import { frame, frameTypes, opening, requestHead } from '../../support/http/http2-frames.ts'
+
+const padded = 0x8
+const head = { ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': '/' }
+
+async function openServer(t: Test, answerMsMax: number) {
+  const server = createServer()
+  const sessions: ServerHttp2Session[] = []
+  server.on('session', (session) => {
+    sessions.push(session)
+    session.on('error', () => {})
+    endWhenDead(session, () => true, { lookMs: 10, answerMsMax })
+  })
+  server.on('stream', (stream) => void stream.on('error', () => {}))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { server, sessions, port }
+}
+
+t.test('a session whose parser has met an error ends, with its streams and its connection', async (t) => {
+  const { server, port } = await openServer(t, 50)
+  const socket = connectSocket(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.resume()
+  const begun = once(server, 'stream')
+  socket.write(Buffer.concat([opening(), requestHead(1, head)]))
+  const [stream] = await begun
+  const streamEnds = once(stream, 'close')
+  socket.write(frame({ type: frameTypes.data, flags: padded, streamId: 1, payload: Buffer.of(200, 1, 2) }))
+  await Promise.all([streamEnds, once(socket, 'close')])
+  t.ok(stream.destroyed)
+})
+
+t.test('a client that answers keeps its session', async (t) => {
+  const { sessions, port } = await openServer(t, 60_000)
+  const client = connect(`http://127.0.0.1:${port}`)
+  t.teardown(() => client.destroy())
+  client.request({ ':method': 'POST', ':path': '/' })
+  for (let pings = 0; pings < 5; pings += 1) await once(client, 'ping')
+  t.equal(sessions[0]?.destroyed, false)
+})
