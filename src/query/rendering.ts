@@ -119,7 +119,7 @@ export class Rendering {
       this.#hasPlaceholders ||= mode === 'check' && hasUnknown
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
-      throw toTemplateFailure(thrown, () => this.#misspelt(template))
+      throw toTemplateFailure(thrown, { misspelt: () => this.#misspelt(template), secretValues: this.#secretValues })
     }
   }
 
