@@ -56,10 +56,8 @@ export class RowSecrets {
     if (shape === nothing) return false
     let decoded = text
     for (let depth = 0; depth < decodeDepthMax; depth += 1) {
-      // A value may look as if it had escapes itself; forms write a blank as a plus.
-      const forms = [decoded, unescapedUrl(decoded.replaceAll('+', ' ')), unescapedJson(decoded)]
-      if (forms.some((form) => shape.test(form))) return true
-      const next = unescapedJson(unescapedUrl(decoded))
+      if (formsOf(decoded).some((form) => shape.test(form))) return true
+      const next = unescapedText(unescapedUrl(decoded))
       if (next === decoded) return false
       decoded = next
     }
@@ -71,7 +69,10 @@ export class RowSecrets {
     const variables = this.#variables
     if (variables === null) return nothing
     if (this.#known?.version === variables.version) return this.#known.shape
-    const values = variables.values().filter(({ length }) => length >= valueCharsMin)
+    const values = variables
+      .values()
+      .flatMap(sentAs)
+      .filter(({ length }) => length >= valueCharsMin)
     const sources = values.map((value) => escapeRegExp(value.slice(0, startChars)))
     const shape = sources.length === 0 ? nothing : new RegExp(sources.join('|'))
     this.#known = { version: variables.version, shape }
@@ -79,16 +80,33 @@ export class RowSecrets {
   }
 }
 
-const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** What is read of a value that a client has put into a URL as it is. */
+function sentAs(value: string): readonly string[] {
+  return [value, ...value.split('&').map((part) => unescapedUrl(part.replaceAll('+', ' ')))]
+}
+
+/** As it may have been written: a value may look as if it had escapes itself, and forms write a blank as a plus. */
+function formsOf(text: string): readonly string[] {
+  const unescaped = unescapedText(text)
+  const forms = [text, unescapedUrl(text.replaceAll('+', ' ')), unescaped, unescaped.replaceAll("''", "'")]
+  // Bytes of headers are read as Latin-1.
+  return /[\x80-\xff]/.test(text) ? [...forms, Buffer.from(text, 'latin1').toString()] : forms
+}
 
 /** Escapes of URLs, once. */
 function unescapedUrl(text: string): string {
   return text.replace(/(?:%[\da-f]{2})+/gi, (found) => Buffer.from(found.replaceAll('%', ''), 'hex').toString())
 }
 
-/** Escapes of JSON, once. */
-function unescapedJson(text: string): string {
-  return text.replace(/\\(?:u([\da-f]{4})|(["\\/nrt]))/gi, (_, digits: string | undefined, sign: string = '') =>
-    digits === undefined ? (controls[sign] ?? sign) : String.fromCharCode(Number.parseInt(digits, 16)),
+/** Escapes of JSON and of SQL, once. */
+function unescapedText(text: string): string {
+  return text.replace(
+    /\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|(["'\\/bfnrtv]))/g,
+    (_, unit: string | undefined, byte: string | undefined, sign: string = '') => {
+      const digits = unit ?? byte
+      return digits === undefined ? (controls[sign] ?? sign) : String.fromCharCode(Number.parseInt(digits, 16))
+    },
   )
 }

@@ -74,6 +74,37 @@ t.test('a value of a variable that a caller sends is in no row, however it is wr
   for (const part of ['hid/', 'hid%2F', 'hid%252F', '%41', '%2541']) t.notOk(written.includes(part), part)
 })
 
+t.test('nor where it is written as SQL, as bytes of a header, or into a URL as it is', async (t) => {
+  const service = await openTestService(t, writingRows)
+  const values = {
+    name: "O'Neill-key-4711",
+    base64: 'YWJj+ZGVm/4711',
+    umlauts: 'pässwörd-4711',
+    parts: 'first-part&second-part',
+  }
+  for (const [name, value] of Object.entries(values)) {
+    await service.call('POST', `/v0/variables?${new URLSearchParams({ name, value }).toString()}`)
+  }
+  const nodes = [{ name: 'n', sql: "% SELECT {{String(word, '')}} AS word", type: 'endpoint' }]
+  await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'one', nodes }) })
+  const latin = (text: string): string => Buffer.from(text).toString('latin1')
+  const sent: readonly (readonly [query: string, agent?: string])[] = [
+    [`word=${encodeURIComponent("x = 'O\\'Neill-key-4711'")}`],
+    [`word=${encodeURIComponent("x = 'O''Neill-key-4711'")}`],
+    [`word=${encodeURIComponent('\\x4f\\x27Neill-key-4711')}`],
+    ['word=YWJj+ZGVm/4711'],
+    ['word=first-part&second-part=1'],
+    ['word=a', latin('pässwörd-4711')],
+  ]
+  for (const [query, agent = 'none'] of sent) {
+    await service.call('GET', `/v0/pipes/one.json?${query}`, { headers: { 'user-agent': agent } })
+  }
+  const asked = "SELECT url, parameters, user_agent FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one'"
+  const rows = await untilRows(service, asked, ({ length }) => length === sent.length)
+  const written = JSON.stringify(rows)
+  for (const part of ['Neill', 'YWJj', 'first', 'second', 'ssw']) t.notOk(written.includes(part), part)
+})
+
 t.test('a name that is no name is cut', async (t) => {
   const service = await openTestService(t, writingRows)
   await service.call('POST', `/v0/datasources?mode=create&schema=n+UInt8&name=${'word+'.repeat(10_000)}`)
