@@ -212,11 +212,13 @@ t.test('several changes of one data source at once are made one after the other'
     change('POST', 'busy/truncate'),
     change('PUT', 'busy', { name: 'calm' }),
   ])
+  // Whichever alter comes first adds its column, which the other one leaves out.
+  const isFirst = answers[0].status === 200
   t.same(
     answers.map(({ status }) => status),
-    [200, 400, 205, 200],
+    isFirst ? [200, 400, 205, 200] : [400, 200, 205, 200],
   )
-  refuses(t, answers[1] ?? answers[0], /column 'b' is missing/)
+  refuses(t, isFirst ? answers[1] : answers[0], isFirst ? /column 'b' is missing/ : /column 'c' is missing/)
   t.match(await single('calm'), { version: 2 })
 })
 
