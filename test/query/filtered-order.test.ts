@@ -7,7 +7,7 @@ import { byTier, everyNth } from '../support/tier.ts'
 
 const { store, workspace, ask: answerOf } = await openFilteredQuery(t, { unfiltered: ['small', 'large'] })
 const columns = 'id UInt32, tenant String, k UInt32'
-const hiddenRows = { none: 0, few: 200, many: 6_000, flood: 400_000 }
+const hiddenRows = { none: 0, few: 200, many: 6_000, flood: byTier({ quick: 100_000, full: 400_000, soak: 400_000 }) }
 for (const [name, hidden] of Object.entries(hiddenRows)) {
   const { id } = workspace.addDataSource(name, columns)
   await store.command(
