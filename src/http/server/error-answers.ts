@@ -69,9 +69,9 @@ export function answerFrameworkErrors(requestLog: RequestLog, headers: AnswerHea
   }
 }
 
-const hostReason = 'its URL has a host or a port that is none; send the path alone'
+const hostReason = 'its URL is neither a path nor an http address with a valid host and port; send the path alone'
 
-/** Of a URL with its host (RFC 9112 §3.2.2), which is not repeated: it may have a token in it. */
+/** Of a URL that is no path (RFC 9112 §3.2.2). It is not repeated, as it may have a token in it. */
 function isHostWrong(url = ''): boolean {
-  return /^https?:/i.test(url) && (/^https?:\/\/(?![^/?#])/i.test(url) || !URL.canParse(url))
+  return !url.startsWith('/') && !(/^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url))
 }

@@ -1,31 +1,17 @@
 import type { ServerHttp2Session } from 'node:http2'
 
-export interface LivenessRules {
-  /** How often a session with open streams is asked for an answer. */
-  readonly lookMs: number
-  /** How long its client may take for one. */
-  readonly answerMsMax: number
-}
-
 /**
- * Destroys a session with open streams whose client answers no ping. Node 20 reads a connection no more once its parser has told the client of
- * an error by itself, a bad padding or headers that are too long, and tells nobody: neither the end of the client is seen then, nor
- * that of its requests, which would keep their places.
+ * Destroys a session on which nothing moves any more, unless its client answers a ping in this time.
  *
- * @param isBusy whether streams are open.
+ * Node 20 has its parser tell a client of some errors, such as a bad padding or headers that are too long. It stops to read the connection
+ * then and emits no event, so the client's end is not seen, and its requests would keep their places.
  */
-export function endWhenDead(session: ServerHttp2Session, isBusy: () => boolean, rules: LivenessRules): void {
-  let answer: NodeJS.Timeout | undefined
-  const looks = setInterval(() => {
-    if (answer !== undefined || session.destroyed || !isBusy()) return
-    answer = setTimeout(() => session.destroy(), rules.answerMsMax)
-    session.ping(() => {
-      clearTimeout(answer)
-      answer = undefined
-    })
-  }, rules.lookMs).unref()
-  session.once('close', () => {
-    clearInterval(looks)
-    clearTimeout(answer)
+export function endUnlessAnswered(session: ServerHttp2Session, answerMsMax: number): void {
+  const late = setTimeout(() => session.destroy(), answerMsMax)
+  const keep = (): void => clearTimeout(late)
+  session.once('close', keep)
+  session.ping(() => {
+    keep()
+    session.off('close', keep)
   })
 }

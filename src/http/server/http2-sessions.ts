@@ -22,10 +22,11 @@ import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
-import { endWhenDead, type LivenessRules } from './http2-liveness.ts'
+import { endUnlessAnswered } from './http2-liveness.ts'
 import { StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
 import { type RawAnswers, tunnelReason } from './raw-answer.ts'
+import { knownExpectation } from './request-head.ts'
 
 export interface Http2Options {
   /** Requests of one session at once. */
@@ -59,8 +60,8 @@ const restBytesMax = 1024 * 1024
 /** Those that the parser of HTTP/1.1 knows. */
 const methods: ReadonlySet<string> = new Set(METHODS)
 
-/** A client that lives answers within a round trip, in front of what it is sent else; one that is held up is given time. */
-const liveness: LivenessRules = { lookMs: 15_000, answerMsMax: 15_000 }
+/** What a client has at least for the answer to a ping, which comes behind all that it is sent before. */
+const answerMsMin = 15_000
 
 export class Http2Sessions {
   readonly #server: Http2Server
@@ -73,14 +74,14 @@ export class Http2Sessions {
     this.#deps = deps
     const { http2StreamsMax, headersMax, headerBytesMax } = options
     this.#server = createServer({
-      // Beyond these a request is reset. What is less, and too much, has an answer.
+      // Twice what a request may have: between the two it is answered, beyond it is reset.
       settings: { maxConcurrentStreams: http2StreamsMax, maxHeaderListSize: 2 * headerBytesMax, enablePush: false },
       maxHeaderListPairs: 2 * headersMax,
       maxSessionRejectedStreams: http2StreamsMax,
     })
     const begin = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
       if (!methods.has(request.method)) {
-        this.#refuse(response, 'its method is none of HTTP')
+        this.#refuse(response, 'HTTP has no such method')
         return
       }
       // One read brings hundreds of them, and the resets of as many.
@@ -91,7 +92,11 @@ export class Http2Sessions {
       })
     }
     this.#server.on('request', begin)
-    this.#server.on('checkExpectation', begin)
+    this.#server.on('checkExpectation', (request: Http2ServerRequest, response: Http2ServerResponse) => {
+      // Of HTTP/2 Node knows one spelling alone.
+      if (knownExpectation.test(request.headers.expect ?? '')) response.writeContinue()
+      begin(request, response)
+    })
     // It has no path, and no route.
     this.#server.on('connect', (_request: Http2ServerRequest, response: Http2ServerResponse) => {
       this.#refuse(response, tunnelReason)
@@ -150,10 +155,16 @@ export class Http2Sessions {
     this.#open.add(session)
     session.once('close', () => this.#open.delete(session))
     session.on('error', () => {})
-    session.setTimeout(keepAliveMs, () => {
-      if (streams.size === 0) session.close()
+    session.setTimeout(keepAliveMs)
+    session.on('timeout', () => {
+      if (streams.size === 0) {
+        session.close()
+        return
+      }
+      // Nothing has moved for so long, not even a part of an answer to a slow client. Node tells it once, unless it is set anew.
+      session.setTimeout(keepAliveMs)
+      if (connectionIdleMsMax > 0) endUnlessAnswered(session, Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin))
     })
-    endWhenDead(session, () => streams.size > 0, liveness)
     const { clock } = this.#deps
     const readers = connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock }) : null
     session.once('close', () => readers?.close())

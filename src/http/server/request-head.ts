@@ -26,5 +26,5 @@ export function addRequestHead(app: FastifyInstance): void {
   })
 }
 
-/** As Node has it. */
-const knownExpectation = /(?:^|\W)100-continue(?:$|\W)/i
+/** As Node reads it of HTTP/1.1. */
+export const knownExpectation = /(?:^|\W)100-continue(?:$|\W)/i

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect, createServer, type ServerHttp2Session } from 'node:http2'
 import { type AddressInfo, connect as connectSocket } from 'node:net'
 import t, { type Test } from 'tap'
-import { endWhenDead } from '../../../src/http/server/http2-liveness.ts'
+import { endUnlessAnswered } from '../../../src/http/server/http2-liveness.ts'
 import { frame, frameTypes, opening, requestHead } from '../../support/http/http2-frames.ts'
 
 const padded = 0x8
@@ -16,7 +16,11 @@ async function openServer(t: Test, answerMsMax: number) {
   server.on('session', (session) => {
     sessions.push(session)
     session.on('error', () => {})
-    endWhenDead(session, () => true, { lookMs: 10, answerMsMax })
+    session.setTimeout(10)
+    session.on('timeout', () => {
+      session.setTimeout(10)
+      endUnlessAnswered(session, answerMsMax)
+    })
   })
   server.on('stream', (stream) => void stream.on('error', () => {}))
   server.listen(0, '127.0.0.1')

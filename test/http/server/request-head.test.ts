@@ -51,10 +51,10 @@ t.test('preflights are answered for every form of a path that the API has', asyn
   }
 })
 
-t.test('a URL whose host or port is none is told so', async (t) => {
-  for (const target of ['https://a:99999/v0/sql', 'http:///v0/sql', 'http://:80/v0/sql']) {
+t.test('a URL that is no path, and no http address either, is told so', async (t) => {
+  for (const target of ['https://a:99999/v0/sql', 'http:///v0/sql', 'http://:80/v0/sql', 'ftp://a/v0/sql']) {
     const answer = await answerTo([`GET ${target} HTTP/1.1`, 'Host: a', authorization])
-    t.match(answer, /^HTTP\/1.1 400 [\s\S]*its URL has a host or a port that is none/, target)
+    t.match(answer, /^HTTP\/1.1 400 [\s\S]*its URL is neither a path nor an http address/, target)
   }
   t.match(await answerTo(['GET http://a/% HTTP/1.1', 'Host: a', authorization]), /400 [\s\S]*percent sign/)
 })
