@@ -15,11 +15,12 @@ import { brokenFilter } from './broken-filter.ts'
 import { adviceFor } from './column-advice.ts'
 import type { ColumnCheck } from './column-check.ts'
 import { withPlace } from './error-place.ts'
-import { inUsersWords, maskSecrets, nameable, readOf } from './message-names.ts'
+import { inUsersWords, nameable, readOf } from './message-names.ts'
 import type { QueryAnswer } from './query.types.ts'
 import type { Rendering } from './rendering.ts'
 import type { ResponseCache } from './response-cache.ts'
 import type { Run } from './run.types.ts'
+import type { SecretUses } from './secret-uses.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 export interface AnswerOptions extends QueryLimits {
@@ -39,7 +40,7 @@ interface Deps {
 
 /** What failed: without a plan, it was compiling. */
 interface Failed {
-  readonly rendering: Pick<Rendering, 'secretValues'>
+  readonly rendering: Pick<Rendering, 'secrets'>
   readonly readScope: ReadScope
   readonly plan?: CompiledQuery
   readonly prefix?: string
@@ -78,8 +79,8 @@ export class Answers {
 
   /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
   failureOf(thrown: unknown, { rendering, readScope, plan, prefix, isOfAuthor, timeMaxMs }: Failed): unknown {
-    const { secretValues } = rendering
-    const hasSecrets = secretValues.size > 0
+    const { secrets } = rendering
+    const hasSecrets = !secrets.isEmpty
     const workspace = nameable(this.#deps.workspace, readScope)
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
@@ -87,7 +88,7 @@ export class Answers {
       const placed =
         plan === undefined ? message : withPlace(inUsersWords(message, readOf(plan, workspace)), plan, telling)
       const shown = plan === undefined ? placed : withoutHidden({ message: placed, clickhouseCode }, plan)
-      const told = hasSecrets ? withoutSecrets({ message: shown, clickhouseCode, secretValues }) : shown
+      const told = hasSecrets ? withoutSecrets({ message: shown, clickhouseCode }, secrets) : shown
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined
@@ -95,8 +96,7 @@ export class Answers {
       const failed = plan === undefined ? limits : { ...limits, sql: plan.sql, hint }
       return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), failed)
     }
-    const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'
-    return mayShow ? errors.SQL_INVALID({ reason: maskSecrets(thrown.message, secretValues) }) : thrown
+    return hasSecrets && thrown instanceof ApiError ? ownWithoutSecrets(thrown, secrets) : thrown
   }
 
   async #select(run: Run): Promise<SelectStream> {
@@ -136,7 +136,7 @@ export class Answers {
     // Limits and states tell nothing of the pipes.
     if (!(told instanceof ApiError && told.code === 'SQL_INVALID')) return told
     const { rendering, plan } = failed
-    const cause = rendering.secretValues.size > 0 ? undefined : thrown
+    const cause = rendering.secrets.isEmpty ? thrown : undefined
     if (plan.isFiltered || !(thrown instanceof StoreError)) return errors.PIPE_FAILED({ reason: null, cause })
     // What `throwIf` says is its author's, for whoever reads.
     return isOwnText(thrown.message) ? told : errors.PIPE_FAILED({ reason: codeOf(thrown.message) || null, cause })
@@ -196,14 +196,25 @@ function codeOf(message: string): string {
   return /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
 }
 
-interface SecretFailure extends Pick<StoreError, 'message' | 'clickhouseCode'> {
-  readonly secretValues: ReadonlySet<string>
+function withoutSecrets(
+  { message, clickhouseCode }: Pick<StoreError, 'message' | 'clickhouseCode'>,
+  secrets: SecretUses,
+): string {
+  const isValueless = clickhouseCode !== undefined && valuelessCodes.has(clickhouseCode)
+  const told = isValueless ? secrets.without(message) : null
+  return told ?? `The query failed; it uses secrets, so no more is told of the error ${codeOf(message)}`.trimEnd()
 }
 
-function withoutSecrets({ message, clickhouseCode, secretValues }: SecretFailure): string {
-  if (clickhouseCode !== undefined && valuelessCodes.has(clickhouseCode)) return maskSecrets(message, secretValues)
-  return `The query failed; it uses secrets, so no more is told of the error ${codeOf(message)}`.trimEnd()
+/** Of refusals that quote the query; those of templates have no values. */
+function ownWithoutSecrets(error: ApiError, secrets: SecretUses): ApiError {
+  const { code, status, message, hint = '' } = error
+  if (code === 'TEMPLATE_INVALID' || !quotingStatuses.has(status)) return error
+  const reason = secrets.without(message)
+  if (reason === message && secrets.without(hint) === hint) return error
+  return errors.SQL_INVALID({ reason: reason ?? 'The query is refused; it uses secrets, so no more is told of why' })
 }
+
+const quotingStatuses: ReadonlySet<number> = new Set([400, 403, 404])
 
 const longLiteral = /'[^']{1024}/
 

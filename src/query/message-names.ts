@@ -70,5 +70,14 @@ function maskSecret(text: string, secret: string): string {
     while (shownFrom < text.length && parts.has(text.slice(shownFrom - length + 1, shownFrom + 1))) shownFrom += 1
     at = shownFrom - 1
   }
-  return masked + text.slice(shownFrom)
+  return withoutBeginning(masked + text.slice(shownFrom), secret)
+}
+
+/** Where a text was cut, the beginning of a literal is left, which only the quote before it tells. */
+function withoutBeginning(text: string, secret: string): string {
+  for (let length = partLength - 1; length > 0; length -= 1) {
+    const beginning = secret.slice(0, length)
+    if (text.endsWith(`'${beginning}`)) return `${text.slice(0, -beginning.length)}${mask}`
+  }
+  return text
 }

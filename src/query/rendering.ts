@@ -1,8 +1,10 @@
 import { ApiError } from '../shared/errors/errors.ts'
 import { nearestName } from '../shared/nearest-name.ts'
 import type { ParameterValue, RenderContext, Template, TemplateSettings, TextSpan } from '../template/template.types.ts'
+import { TemplateError } from '../template/template-error.ts'
 import { type FixedValues, nothingFixed } from './fixed-parameters.ts'
 import { checkSecretPlaces } from './secret-places.ts'
+import { SecretUses } from './secret-uses.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
 
@@ -25,20 +27,16 @@ export interface RenderingOptions {
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
 export class Rendering {
+  /** The secrets that stand in the texts: none of their values may be shown. */
+  readonly secrets = new SecretUses()
   readonly #options: RenderingOptions
   readonly #texts = new Map<string, RenderedText>()
-  readonly #secretValues = new Set<string>()
   readonly #templates: Template[] = []
   #maxThreads: number | null = null
   #hasPlaceholders = false
 
   constructor(options: RenderingOptions) {
     this.#options = options
-  }
-
-  /** Values of the secrets that stand in the texts: none of them may be shown. */
-  get secretValues(): ReadonlySet<string> {
-    return this.#secretValues
   }
 
   /** The most threads that one of the texts asks for; null when none does. */
@@ -97,20 +95,24 @@ export class Rendering {
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets, fixed = this.fixed }: TextRights): RenderedText {
-    const { templates, mode, jobTimestamp, decide } = this.#options
+    const { templates, mode, jobTimestamp, decide, secretOf } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
-    const parameters = this.#valuesWith(fixed)
     this.#templates.push(template)
-    const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
-    try {
-      const context: RenderContext = {
+    const use = this.secrets.add({
+      template,
+      source,
+      values: this.#valuesWith(fixed),
+      context: {
         mode,
-        secret,
         secretsAs: 'literals',
         ...(decide === undefined ? {} : { decide }),
-      }
-      const rendered = template.render(parameters, jobTimestamp === undefined ? context : { ...context, jobTimestamp })
+        ...(jobTimestamp === undefined ? {} : { jobTimestamp }),
+      },
+      secretOf: maySecrets ? secretOf : noSecret,
+    })
+    try {
+      const rendered = use.render()
       const { settings } = rendered
       const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
       checkSecretPlaces(text, secretSpans)
@@ -119,7 +121,8 @@ export class Rendering {
       this.#hasPlaceholders ||= mode === 'check' && hasUnknown
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
-      throw toTemplateFailure(thrown, { misspelt: () => this.#misspelt(template), secretValues: this.#secretValues })
+      const told = thrown instanceof TemplateError ? use.failureOf(thrown) : thrown
+      throw toTemplateFailure(told, () => this.#misspelt(template))
     }
   }
 
@@ -139,16 +142,12 @@ export class Rendering {
     return undefined
   }
 
-  #secret(name: string): string | undefined {
-    const value = this.#options.secretOf(name)
-    if (value !== undefined) this.#secretValues.add(value)
-    return value
-  }
-
   #note({ maxThreads }: TemplateSettings): void {
     if (maxThreads !== null) this.#maxThreads = Math.max(this.#maxThreads ?? 0, maxThreads)
   }
 }
+
+const noSecret = (): undefined => undefined
 
 /** More names are no slips of the pen. */
 const misspeltMax = 20

@@ -1,31 +1,100 @@
-// Functions of templates quote what they were given, and authors write what they like: no value of a secret is in either.
+// Functions of templates quote what they were given, and authors write what they like: no value of a secret is in either, nor what is made
+// of one.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { openTestService } from '../support/api/test-service.ts'
 
-const values = { plain: 'TheVerySecretValue', quoted: `it's "secret" \\ of ours`, short: 'k3y' }
+const values = {
+  plain: 'KxQmvTzwBrJdYf',
+  quoted: `wq's "zxkvjq" \\ fy yhgw`,
+  escaped: `qz'wv"xk\\jh\nbn\tpf`,
+  short: 'k3y',
+  number: '735190286',
+}
 
-t.test('an error of a template has no value of a secret in it, and neither has the log', async (t) => {
+async function openSecrets(t: Test) {
   const service = await openTestService(t)
   for (const [name, value] of Object.entries(values)) {
     await service.call('POST', `/v0/variables?${new URLSearchParams({ name, value }).toString()}`)
-    const secret = `tb_secret('${name}')`
-    const parts = name === 'short' ? [value] : [value.slice(0, 6), value.slice(-6)]
-    for (const expression of [
-      `Int32(${secret})`,
-      `int(${secret})`,
-      `DateTime(${secret})`,
-      `max_threads(${secret})`,
-      `{'a': 1}[${secret}]`,
-      `error(${secret})`,
-      `error('wrong: ' + ${secret} + '!')`,
-      `custom_error({'error': ${secret}, 'more': [${secret}]}, 422)`,
-      `columns(${secret})`,
-    ]) {
-      const { status, text } = await service.call('POST', '/v0/sql', { body: `% SELECT {{${expression}}} AS n` })
-      t.ok(status >= 400, `${expression} is refused`)
-      const logged = JSON.stringify(service.log.entries)
-      for (const part of parts) t.notOk(text.includes(part) || logged.includes(part), `${expression}: ${text}`)
-    }
   }
+  return service
+}
+
+/** Letters and digits alone, so that neither escapes nor capitals hide a part of a value. */
+function signs(text: string): string {
+  return text.toLowerCase().replaceAll(/\\[nt]|[^a-z\d]/g, '')
+}
+
+/** Parts of a value, forwards and backwards, that nobody writes by accident. */
+function partsOf(value: string): readonly string[] {
+  const sent = signs(value)
+  const both = [sent, [...sent].reverse().join('')]
+  if (sent.length < 6) return both
+  return both.flatMap((one) => Array.from({ length: one.length - 5 }, (_, at) => one.slice(at, at + 6)))
+}
+
+const refused: readonly ((secret: string) => string)[] = [
+  (secret) => `Int32(${secret})`,
+  (secret) => `int(${secret})`,
+  (secret) => `DateTime(${secret})`,
+  (secret) => `Array(${secret}, 'Date')`,
+  (secret) => `max_threads(${secret})`,
+  (secret) => `{'a': 1}[${secret}]`,
+  (secret) => `Date(${secret}.upper())`,
+  (secret) => `Date(${secret}[::-1])`,
+  (secret) => `Date(' '.join(${secret}))`,
+  (secret) => `Date(${secret}.replace('e', '-'))`,
+  (secret) => `Date(${secret} + ${secret})`,
+  (secret) => `error(${secret})`,
+  (secret) => `error('wrong: ' + ${secret} + '!')`,
+  (secret) => `error(${secret}.upper())`,
+  (secret) => `error(list(${secret}))`,
+  (secret) => `custom_error({'error': ${secret}, 'more': [${secret}.lower()]}, 422)`,
+  (secret) => `columns(${secret})`,
+  (secret) => `symbol(${secret}.upper())`,
+  (secret) => `column(${secret}[1:-1])`,
+]
+
+t.test(
+  'an error has no value of a secret in it, nor what a template makes of one, and neither has the log',
+  async (t) => {
+    const service = await openSecrets(t)
+    for (const [name, value] of Object.entries(values)) {
+      for (const expressionOf of refused) {
+        const expression = expressionOf(`tb_secret('${name}')`)
+        const { status, text } = await service.call('POST', '/v0/sql', { body: `% SELECT {{${expression}}} AS n` })
+        t.ok(status >= 400 && status < 500, `${expression} is refused`)
+        const shown = signs(text) + signs(JSON.stringify(service.log.entries))
+        for (const part of partsOf(value)) if (shown.includes(part)) t.fail(`${expression}: ${text}`)
+      }
+    }
+  },
+)
+
+t.test('an error of the database has none either, also where it cuts the text', async (t) => {
+  const service = await openSecrets(t)
+  for (const sql of [
+    "SELECT {{symbol(tb_secret('plain').upper())}} FROM numbers(1)",
+    "SELECT number FROM {{table(tb_secret('plain')[::-1])}}",
+    "SELECT number FROM numbers(1) WHERE nothing = {{tb_secret('plain')}}",
+    "SELECT toInt32({{tb_secret('plain')}} = 'x') AS a FROM numbers(1) WHERE throwIf(number = 0, {{tb_secret('plain')}})",
+    "DESCRIBE (SELECT number FROM numbers(1) WHERE toString(number) = {{tb_secret('plain')}})",
+  ]) {
+    const { status, text } = await service.call('POST', '/v0/sql', { body: `% ${sql}` })
+    t.ok(status >= 400 && status < 500, `${sql} is refused`)
+    t.notOk(/'Kx?Q?"/.test(text), text)
+    for (const part of partsOf(values.plain)) if (signs(text).includes(part)) t.fail(`${sql}: ${text}`)
+  }
+})
+
+t.test('an error that does not come from the secret says all', async (t) => {
+  const service = await openSecrets(t)
+  const sql = `%
+{% if defined(closed) %}{{custom_error({'error': 'It is closed', 'code': 7}, 403)}}{% end %}
+SELECT {{Int32(n)}} AS n, nothing FROM numbers(1) WHERE {{tb_secret('plain')}} != {{String(text, '')}}`
+  const answerOf = (given: object) => service.call('POST', '/v0/sql', { body: JSON.stringify({ q: sql, ...given }) })
+  t.match(await answerOf({ closed: 1 }), { status: 403, json: { error: 'It is closed', code: 7 } })
+  t.match(await answerOf({ n: 'x' }), { status: 400, text: /validating '+x'+ to type Int32/ })
+  t.match(await answerOf({}), { status: 400, text: /Required parameter is not defined/ })
+  t.match(await answerOf({ n: 1 }), { status: 400, text: /nothing/ })
 })
