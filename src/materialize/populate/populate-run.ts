@@ -41,6 +41,8 @@ const checkpointMs = 1_000
 const wideMsMax = 10_000
 /** Ends of the engine that one pin outlives. */
 const restartsMax = 3
+/** How long the tables of a job that has failed are tried to be held: what is left then goes with the next populate. */
+const lastHoldMsMax = 30_000
 /** Engines that keep the last of equal rows: what is inserted later has to come later. */
 const orderedEngines = /^(?:Replacing|Collapsing)MergeTree$|^Join$/
 
@@ -152,6 +154,18 @@ export class PopulateRun {
     return { holds, held, refuseGone: () => this.#refuseGone(), signal: this.#job.signal }
   }
 
+  /** For the end of a job that is cancelled or has failed, whatever is gone by then. */
+  get #lastHold(): HeldChange {
+    const refuseGone = (): void => undefined
+    return {
+      ...this.#heldChange,
+      refuseGone,
+      restartsMax: 1,
+      signal: AbortSignal.timeout(lastHoldMsMax),
+      keepsRows: true,
+    }
+  }
+
   async #fill(checkpoint: PopulateCheckpoint): Promise<void> {
     for (let next: PopulateCheckpoint | null = checkpoint; next !== null; ) next = await this.#fillAs(next)
   }
@@ -235,10 +249,10 @@ export class PopulateRun {
     const { links, store } = this.#deps
     const { stagingUuid, pinnedAt = 0 } = checkpoint
     let { lack = {} } = checkpoint
-    const { view, request, pinId } = this.#order
+    const { view, request } = this.#order
     const { targetId } = view
     const { staging } = this.#tables
-    const mirrors = this.#branches.map((_, index) => branchTables(pinId, index).mirror)
+    const mirrors = this.#mirrors
     await whenFree({ ...this.#heldChange, restartsMax: Number.POSITIVE_INFINITY }, async () => {
       const target = (await store.tables.list([targetId])).get(targetId)
       if (target?.uuid !== stagingUuid) {
@@ -293,6 +307,11 @@ export class PopulateRun {
   }
 
   /** One for each SELECT. */
+  get #mirrors(): readonly string[] {
+    return this.#branches.map((_, index) => branchTables(this.#order.pinId, index).mirror)
+  }
+
+  /** One for each SELECT. */
   get #pins(): readonly string[] {
     return this.#branches.map((_, index) => branchTables(this.#order.pinId, index).pin)
   }
@@ -338,8 +357,14 @@ export class PopulateRun {
 
   /** What fails here is done by the next populate, or at a start. */
   async #letGo(): Promise<void> {
+    const { pinning, store } = this.#deps
+    const { pinId } = this.#order
     try {
-      await this.#deps.pinning.letGo(this.#order.pinId)
+      const names = new Set(await store.views.names())
+      const hasMirror = this.#mirrors.some((mirror) => names.has(mirror))
+      // An insert that has begun goes on into a mirror that is dropped, and would fail at its table.
+      if (hasMirror) await whenFree(this.#lastHold, () => pinning.letGo(pinId))
+      else await pinning.letGo(pinId)
     } catch (err) {
       this.#deps.logger.error(
         { err, jobId: this.#job.id },
