@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { SharedService } from '../support/api/shared-service.ts'
+import type { TestService } from '../support/api/test-service.ts'
 
 const adminToken = 'p.tokens.0123456789abcdef0123456789abcdef'
 
@@ -11,8 +12,10 @@ interface ShownToken {
   readonly scopes: readonly object[]
 }
 
+const shared = new SharedService(t, { adminToken })
+
 async function open(t: Test) {
-  const service = await openTestService(t, { adminToken })
+  const service = await shared.take()
   const admin = (method: string, path: string, body?: string) =>
     service.call(method, path, { token: adminToken, ...(body === undefined ? {} : { body }) })
   const create = async (name: string, ...scopes: readonly string[]): Promise<ShownToken> => {

@@ -2,6 +2,7 @@
 
 import zlib from 'node:zlib'
 import t from 'tap'
+import { SharedService } from '../support/api/shared-service.ts'
 import {
   csvOf,
   jobIdOf,
@@ -16,11 +17,13 @@ import {
   testSchema,
   type UrlJob,
   untilEnded,
+  urlOptions,
 } from '../support/imports/url-imports.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { answerFile } from '../support/remote-server.ts'
 import { packedMember, zipEnd } from '../support/zip-archive.ts'
 
+const shared = new SharedService(t, urlOptions)
 const rows = testRows(3_000)
 const csv = csvOf(rows)
 const ndjson = ndjsonOf(rows)
@@ -53,7 +56,7 @@ t.test('each format and each packing is stored exactly, and all of it is account
     })
   )('rows')
   const parquetRows = Array.from({ length: 5_000 }, (_, id) => ({ id, name: `n${id * 7919}` }))
-  const { service, files, run } = await openUrlService(t)
+  const { service, files, run } = await openUrlService(t, {}, await shared.take())
   // A frame of zstd whose block is stored as it is: Node 20 has no zstd.
   const cases: readonly (readonly [
     path: string,
@@ -134,7 +137,7 @@ function zstdOf(content: Buffer): Buffer {
 }
 
 t.test('the answer has the id under each of its names, and job_url works as it stands', async (t) => {
-  const { service, files, server, start } = await openUrlService(t)
+  const { service, files, server, start } = await openUrlService(t, {}, await shared.take())
   files.set('/rows.csv', answerFile({ content: csv }))
   const answer = await start({ name: 'a' }, '/rows.csv')
   const { id, job_id, import_id, job_url, job, status } = answer.json as Record<string, string>
@@ -149,7 +152,7 @@ t.test('the answer has the id under each of its names, and job_url works as it s
 })
 
 t.test('creates with a schema, by a guess, and without a name; a dry run only tells', async (t) => {
-  const { service, server, files, run } = await openUrlService(t)
+  const { service, server, files, run } = await openUrlService(t, {}, await shared.take())
   files.set('/rows.csv', answerFile({ content: csv }))
   files.set('/rows.ndjson', answerFile({ content: ndjson }))
   const dry = await service.call(
@@ -176,7 +179,7 @@ t.test('creates with a schema, by a guess, and without a name; a dry run only te
 })
 
 t.test('appends to what is there and creates what is not, if the token may', async (t) => {
-  const { service, server, files, run } = await openUrlService(t)
+  const { service, server, files, run } = await openUrlService(t, {}, await shared.take())
   files.set('/rows.csv', answerFile({ content: csv }))
   files.set('/more.csv', answerFile({ content: csvOf(testRows(500, 3_000)) }))
   t.match(await run({ name: 'a', mode: 'append' }, '/rows.csv'), { status: 'done', imported_rows: 3_000 })
@@ -199,7 +202,7 @@ t.test('appends to what is there and creates what is not, if the token may', asy
 })
 
 t.test('replaces the whole, and a part by a condition', async (t) => {
-  const { service, files, run } = await openUrlService(t)
+  const { service, files, run } = await openUrlService(t, {}, await shared.take())
   files.set('/rows.csv', answerFile({ content: csv }))
   files.set('/new.csv', answerFile({ content: csvOf(testRows(400, 100)) }))
   const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'intDiv(id, 1000)' }
@@ -227,7 +230,7 @@ t.test('replaces the whole, and a part by a condition', async (t) => {
 })
 
 t.test('several URLs are one import, however they are sent', async (t) => {
-  const { service, server, files, run } = await openUrlService(t)
+  const { service, server, files, run } = await openUrlService(t, {}, await shared.take())
   const parts = [0, 1, 2].map((index) => testRows(1_000, index * 1_000))
   for (const [index, part] of parts.entries()) files.set(`/${index}.csv`, answerFile({ content: csvOf(part) }))
   files.set('/2.ndjson', answerFile({ content: ndjsonOf(parts[2] ?? []) }))
@@ -265,7 +268,7 @@ t.test('several URLs are one import, however they are sent', async (t) => {
 })
 
 t.test('bad rows are set aside under the id of the job, and told with all counts', async (t) => {
-  const { service, files, run } = await openUrlService(t)
+  const { service, files, run } = await openUrlService(t, {}, await shared.take())
   const content = Buffer.from('id,name\n1,a\nx,b\n3\n4,"d"e\n5,f\n')
   files.set('/bad.csv', answerFile({ content }))
   await service.create('a', testSchema)

@@ -165,7 +165,7 @@ for (const { name, select } of [
     const steps = calls.count - before
     await whole.jobs.close()
     const right = await expected(select)
-    for (let step = 1; step <= steps; step += byTier({ quick: 3, full: 1, soak: 1 })) {
+    for (let step = 1; step <= steps; step += byTier({ quick: 9, full: 1, soak: 1 })) {
       const mortal = new MortalCalls()
       const killed = await world.live(chunkRows, mortal.over)
       mortal.kill = killed.kill

@@ -47,15 +47,15 @@ export interface UrlService {
   run(parameters: Readonly<Record<string, string>>, ...paths: readonly string[]): Promise<UrlJob>
 }
 
-/** A service, and a server of files that it may read. */
-export async function openUrlService(t: Test, given: Partial<Options> = {}): Promise<UrlService> {
+/** A service, and a server of files that it may read. @param opened one that has `urlOptions`, where it need not be a new one. */
+export async function openUrlService(t: Test, given: Partial<Options> = {}, opened?: TestService): Promise<UrlService> {
   const files = new Map<string, FileAnswerer>()
   const server = await openRemoteServer(t, (request, response) => {
     const answer = files.get(new URL(request.url ?? '', 'http://server').pathname)
     if (answer === undefined) response.writeHead(404).end()
     else answer(request, response)
   })
-  const service = await openTestService(t, { ...urlOptions, ...given })
+  const service = opened ?? (await openTestService(t, { ...urlOptions, ...given }))
   const start: UrlService['start'] = (parameters, ...paths) => {
     const urls = paths.map((path): [string, string] => ['url', `${server.origin}${path}`])
     const query = new URLSearchParams([...Object.entries(parameters), ...urls])
