@@ -1,0 +1,40 @@
+// Values of variables are whatever people make them, and each text of a caller that goes into a service row is searched for them.
+
+import t from 'tap'
+import { LogSecrets } from '../../src/observe/log-secrets.ts'
+import { RowSecrets } from '../../src/service-rows/row-secrets.ts'
+
+/** Cleans what has one of these values. */
+function hiding(...values: readonly string[]): RowSecrets {
+  const secrets = new RowSecrets(new LogSecrets())
+  secrets.hideVariables({ version: 1, values: () => values })
+  return secrets
+}
+
+t.test('values of very many parts are known by the first of them, so that no search takes long', async (t) => {
+  const valueNamed = (name: string): string => Array.from({ length: 900 }, (_, at) => `${name}${1_000 + at}`).join('&')
+  const values = Array.from({ length: 100 }, (_, at) => valueNamed(`v${100 + at}`))
+  const many = hiding(...values)
+  for (const value of [values[0], values[99]]) t.equal(many.cleanValue(`x${value}`), '[redacted]')
+  t.equal(many.cleanValue('/p?word=v1501000&v1501019&other=1'), '/p?word=[redacted]&[redacted]&other=1')
+  t.equal(many.cleanValue('/p?word=v1501000&v1501020&other=1'), '/p?word=[redacted]&v1501020&other=1')
+  const one = hiding(valueNamed('v100'))
+  t.equal(one.cleanValue('/p?word=v1001000&v1001899&other=1'), '/p?word=[redacted]&[redacted]&other=1')
+})
+
+t.test('a value that is changed is looked for as it is then, and no more as it was', async (t) => {
+  const values = ['the first value', 'another value']
+  const variables = { version: 0, values: () => values }
+  const secrets = new RowSecrets(new LogSecrets())
+  t.equal(secrets.cleanValue('the first value'), 'the first value')
+  secrets.hideVariables(variables)
+  t.equal(secrets.cleanValue('the first value'), '[redacted]')
+  values[0] = 'the second value'
+  variables.version = 1
+  t.equal(secrets.cleanValue('the first value'), 'the first value')
+  t.equal(secrets.cleanValue('the second value'), '[redacted]')
+  t.equal(secrets.cleanValue('another value'), '[redacted]')
+  values.length = 0
+  variables.version = 2
+  t.equal(secrets.cleanValue('another value'), 'another value')
+})
