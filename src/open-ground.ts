@@ -5,7 +5,7 @@ import { CatalogLookup } from './access/catalog-lookup.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
 import type { TokenAuditLine } from './access/tokens/token.types.ts'
 import { adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
-import { catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { type Catalog, catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { refuseLostCatalog } from './datasources/recovery/lost-catalog.ts'
@@ -73,6 +73,7 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   if (records.adminToken.text !== null) tokens.hide(records.adminToken.text)
   secrets.hideVariables(records.variables)
   const { catalog, settings, jobs } = records
+  secrets.showNames((text) => isNameIn(catalog, text))
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
@@ -129,6 +130,11 @@ async function openWorkRecorder(
   const serviceRows = await openServiceRows(options, deps)
   opened.push(() => serviceRows.close(closeTime.leftUntil(closeShares.serviceRows)))
   return serviceRows.recorder
+}
+
+/** Of an id that carries a label, or a name with a version, the rest may be anything. */
+function isNameIn(catalog: Pick<Catalog, 'find' | 'findPipe'>, text: string): boolean {
+  return [catalog.find(text), catalog.findPipe(text)].some((found) => found?.name === text || found?.id === text)
 }
 
 function tellToken({ at, tokenId, tokenName, ...line }: TokenAuditLine, workRecorder: WorkRecorder): void {

@@ -45,6 +45,8 @@ export interface RequestRecord {
   readonly error: string | null
   readonly tokenId: string
   readonly tokenName: string
+  /** Its name is what its signer wrote, and not one that the workspace keeps. */
+  readonly isJwt: boolean
   readonly userAgent: string
   readonly readRows: number
   readonly readBytes: number

@@ -19,7 +19,7 @@ export interface ServiceRowsOptions {
 
 export interface ServiceRowsDeps {
   readonly store: Pick<SupervisedStore, 'serviceTables' | 'unreadyReason'>
-  readonly secrets: Pick<RowSecrets, 'cleanValue'>
+  readonly secrets: RowSecrets
   readonly logger: Logger
 }
 

@@ -5,7 +5,6 @@ import type {
   JobRecord,
   LimitRecord,
   OperationRecord,
-  RecordedSource,
   RequestRecord,
   StorageRecord,
   TokenRecord,
@@ -39,14 +38,19 @@ const plainDetails: ReadonlySet<string> = new Set([
   'contentType',
 ])
 
+/** Those of them that are names of what the workspace has. */
+const nameDetails: ReadonlySet<string> = new Set(['datasource_name', 'pipeName'])
+
+type Secrets = Pick<RowSecrets, 'cleanName' | 'cleanOwnName' | 'cleanUrl' | 'cleanValue'>
+
 /** Makes rows of what modules tell, without tokens and secrets, each field with a maximum. */
 export class ServiceRecorder implements WorkRecorder {
   readonly isOn = true
   readonly #writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>
-  readonly #secrets: Pick<RowSecrets, 'cleanValue'>
+  readonly #secrets: Secrets
   readonly #totals: PipeTotals
 
-  constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Pick<RowSecrets, 'cleanValue'>) {
+  constructor(writer: Pick<RowWriter, 'add' | 'droppedCount' | 'wake'>, secrets: Secrets) {
     this.#writer = writer
     this.#secrets = secrets
     this.#totals = new PipeTotals((row) => this.#write('pipe_stats', row))
@@ -63,10 +67,10 @@ export class ServiceRecorder implements WorkRecorder {
 
   request(record: RequestRecord): void {
     const { error } = record
-    const url = this.#clean(record.url, urlCharsMax)
+    const told = { ...record, pipeId: this.#ownName(record.pipeId), pipeName: this.#ownName(record.pipeName) }
+    const url = this.#url(record)
     const parameters = this.#parameters(record.parameters)
     const start_datetime = seconds(record.startedAtMs)
-    const told = { ...record, pipeId: this.#name(record.pipeId), pipeName: this.#name(record.pipeName) }
     const pipe = { pipe_id: told.pipeId, pipe_name: told.pipeName }
     const row = {
       start_datetime,
@@ -79,7 +83,7 @@ export class ServiceRecorder implements WorkRecorder {
       error: error === null ? 0 : 1,
       request_id: record.requestId,
       token: record.tokenId,
-      token_name: this.#name(record.tokenName),
+      token_name: record.isJwt ? this.#name(record.tokenName) : this.#ownName(record.tokenName),
       status_code: record.statusCode,
       method: record.method,
       parameters,
@@ -105,10 +109,13 @@ export class ServiceRecorder implements WorkRecorder {
     const { eventType, dataSource, startedAtMs, elapsedMs, error, pipe } = record
     const { rows = 0, quarantinedRows = 0, readBytes = 0, blockIds = [], options = {} } = record
     const { importId = '', jobId = '', requestId = '' } = record
+    // One that was not made has the name that was asked for.
+    const isOwn = dataSource.id !== '' && (error === null || eventType !== 'create')
     this.#write('datasources_ops_log', {
       timestamp: seconds(startedAtMs),
       event_type: eventType,
-      ...this.#source(dataSource),
+      datasource_id: this.#ownName(dataSource.id),
+      datasource_name: isOwn ? this.#ownName(dataSource.name) : this.#name(dataSource.name),
       result: error === null ? 'ok' : 'error',
       elapsed_time: elapsedMs / 1000,
       error: error === null ? '' : this.#clean(error, errorCharsMax),
@@ -120,8 +127,8 @@ export class ServiceRecorder implements WorkRecorder {
       blocks_ids: blockIds,
       'Options.Names': Object.keys(options).map((name) => this.#name(name)),
       'Options.Values': Object.values(options).map((value) => this.#clean(value, valueCharsMax)),
-      pipe_id: this.#name(pipe?.id ?? ''),
-      pipe_name: this.#name(pipe?.name ?? ''),
+      pipe_id: this.#ownName(pipe?.id ?? ''),
+      pipe_name: this.#ownName(pipe?.name ?? ''),
       read_bytes: readBytes,
       written_rows: rows,
       written_rows_quarantine: quarantinedRows,
@@ -137,7 +144,8 @@ export class ServiceRecorder implements WorkRecorder {
       source: record.source,
       block_id: record.blockId,
       status: record.status,
-      ...this.#source(record.dataSource),
+      datasource_id: this.#ownName(record.dataSource.id),
+      datasource_name: this.#ownName(record.dataSource.name),
       rows: record.rows,
       parser: record.parser,
       quarantine_lines: record.quarantinedLines,
@@ -153,8 +161,8 @@ export class ServiceRecorder implements WorkRecorder {
     this.#write('jobs_log', {
       job_id: id,
       job_type: kind,
-      pipe_id: this.#name(isOfPipe ? subject.id : textIn(details, 'pipeId')),
-      pipe_name: this.#name(isOfPipe ? subject.name : textIn(details, 'pipeName')),
+      pipe_id: this.#ownName(isOfPipe ? subject.id : textIn(details, 'pipeId')),
+      pipe_name: this.#ownName(isOfPipe ? subject.name : textIn(details, 'pipeName')),
       created_at: seconds(createdAtMs),
       updated_at: seconds(updatedAtMs),
       started_at: seconds(startedAtMs ?? 0),
@@ -181,9 +189,9 @@ export class ServiceRecorder implements WorkRecorder {
       timestamp: seconds(atMs),
       event_type: action,
       token: token.id,
-      token_name: this.#name(token.name),
+      token_name: this.#ownName(token.name),
       editor: editorId ?? '',
-      editor_name: this.#name(editorName),
+      editor_name: editorId === null ? this.#name(editorName) : this.#ownName(editorName),
       changed_fields: changedFields,
       scopes: scopes.map((scope) => this.#clean(scope, valueCharsMax)),
     })
@@ -197,7 +205,7 @@ export class ServiceRecorder implements WorkRecorder {
       status_code: status,
       request_id: requestId,
       token: tokenId ?? '',
-      token_name: this.#name(tokenName ?? ''),
+      token_name: tokenId === null ? this.#name(tokenName ?? '') : this.#ownName(tokenName ?? ''),
       resource: this.#name(resource ?? ''),
     })
   }
@@ -208,9 +216,11 @@ export class ServiceRecorder implements WorkRecorder {
 
   /** What is too long to be kept is left out as a whole: half of it could not be read. */
   #metadata(details: Readonly<Record<string, unknown>>): string {
-    const text = JSON.stringify(Object.fromEntries(Object.entries(details).filter(isPlainDetail)))
-    const cleaned = this.#secrets.cleanValue(text)
-    return cleaned === text && text.length <= metadataCharsMax ? text : '{}'
+    const plain = Object.entries(details).filter(isPlainDetail)
+    const text = JSON.stringify(Object.fromEntries(plain))
+    const sent = JSON.stringify(plain.filter(([name]) => !nameDetails.has(name)))
+    const isClean = this.#secrets.cleanOwnName(text) === text && this.#secrets.cleanValue(sent) === sent
+    return isClean && text.length <= metadataCharsMax ? text : '{}'
   }
 
   #parameters(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
@@ -229,16 +239,26 @@ export class ServiceRecorder implements WorkRecorder {
 
   /** Names come from callers too, and a token may stand where one belongs; those of resources are shorter than what is kept. */
   #name(text: string): string {
-    return this.#clean(text, resourceCharsMax)
+    return this.#kept(text, resourceCharsMax, (read) => this.#secrets.cleanName(read))
   }
 
-  #source({ id, name }: RecordedSource): { readonly datasource_id: string; readonly datasource_name: string } {
-    return { datasource_id: this.#name(id), datasource_name: this.#name(name) }
+  /** Of what the workspace has or had, which no caller makes up. */
+  #ownName(text: string): string {
+    return this.#kept(text, resourceCharsMax, (read) => this.#secrets.cleanOwnName(read))
+  }
+
+  /** A path that led to a pipe has its name, or its id. */
+  #url({ url, pipeName, pipeId }: RequestRecord): string {
+    return this.#kept(url, urlCharsMax, (read) => this.#secrets.cleanUrl(read, [pipeName, pipeId]))
   }
 
   #clean(text: string, charsMax: number): string {
+    return this.#kept(text, charsMax, (read) => this.#secrets.cleanValue(read))
+  }
+
+  #kept(text: string, charsMax: number, clean: (read: string) => string): string {
     // What is not kept is not looked at, but for what a token across the cut is known by.
-    return cutText(this.#secrets.cleanValue(cutText(text, charsMax + wordCharsMax)), charsMax)
+    return cutText(clean(cutText(text, charsMax + wordCharsMax)), charsMax)
   }
 }
 

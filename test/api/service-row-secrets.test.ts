@@ -105,6 +105,41 @@ t.test('nor where it is written as SQL, as bytes of a header, or into a URL as i
   for (const part of ['Neill', 'YWJj', 'first', 'second', 'ssw']) t.notOk(written.includes(part), part)
 })
 
+t.test(
+  'names of what the workspace has are told, and those that callers make up are not, where a variable has their word',
+  async (t) => {
+    const service = await openTestService(t, writingRows)
+    await service.call('POST', '/v0/variables?name=word&value=customer')
+    const nodes = [{ name: 'n', sql: "% SELECT {{String(word, '')}} AS word", type: 'endpoint' }]
+    await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'customers_top', nodes }) })
+    await service.create('customers_ev', 'n UInt8')
+    await service.call('POST', '/v0/datasources?mode=create&name=customers_odd&schema=n+NoType')
+    await service.append('customers_ev', 'csv', '1\n')
+    await service.call('DELETE', '/v0/datasources/customers_ev')
+    const { json } = await service.call('POST', '/v0/tokens?name=customers_app&scope=PIPES:READ:customers_top')
+    const { token } = json as { readonly token: string }
+    for (const query of ['', '?word=customers', '?word=customers_top'])
+      await service.call('GET', `/v0/pipes/customers_top.json${query}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    const asked = `SELECT pipe_name, token_name, url, parameters['word'] FROM tinybird.pipe_stats_rt ORDER BY url`
+    t.strictSame(await untilRows(service, asked, ({ length }) => length === 3), [
+      ['customers_top', 'customers_app', '/v0/pipes/customers_top.json', ''],
+      ['customers_top', 'customers_app', '/v0/pipes/customers_top.json?word=[redacted]', '[redacted]'],
+      ['customers_top', 'customers_app', '/v0/pipes/customers_top.json?word=[redacted]', '[redacted]'],
+    ])
+    const done = 'SELECT event_type, datasource_name, result FROM tinybird.datasources_ops_log ORDER BY ALL'
+    t.strictSame(await untilRows(service, done, ({ length }) => length === 4), [
+      ['append', 'customers_ev', 'ok'],
+      ['create', '[redacted]', 'error'],
+      ['create', 'customers_ev', 'ok'],
+      ['delete', 'customers_ev', 'ok'],
+    ])
+    const named = "SELECT token_name FROM tinybird.tokens_log WHERE event_type = 'created'"
+    t.ok((await untilRows(service, named)).flat().includes('customers_app'))
+  },
+)
+
 t.test('a name that is no name is cut', async (t) => {
   const service = await openTestService(t, writingRows)
   await service.call('POST', `/v0/datasources?mode=create&schema=n+UInt8&name=${'word+'.repeat(10_000)}`)

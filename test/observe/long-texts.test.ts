@@ -3,6 +3,7 @@ import t from 'tap'
 import { cutText, LogSecrets, withoutTokens } from '../../src/observe/log-secrets.ts'
 import { withoutQuoted } from '../../src/observe/quoted-rows.ts'
 import { secretNameSource } from '../../src/observe/secret-names.ts'
+import { RowSecrets } from '../../src/service-rows/row-secrets.ts'
 import { ServiceRecorder } from '../../src/service-rows/service-recorder.ts'
 import { beginningOf } from '../../src/shared/beginning-of.ts'
 import { cleanMessage, withoutInternals } from '../../src/store/engine-message.ts'
@@ -102,7 +103,8 @@ t.test('secrets, tokens and quoted texts are found as by searches from each plac
 // Searches from each place, whose time grows with the square of the length, take minutes for texts as long as these.
 t.test('a text of hundreds of thousands of characters comes to its end', async (t) => {
   const secrets = new LogSecrets()
-  const recorder = new ServiceRecorder({ add: () => undefined, droppedCount: 0, wake: () => undefined }, secrets)
+  const writer = { add: () => undefined, droppedCount: 0, wake: () => undefined }
+  const recorder = new ServiceRecorder(writer, new RowSecrets(secrets))
   const works: readonly (readonly [string, string, (text: string) => unknown])[] = [
     ['cutText', 'a', (text) => cutText(text, text.length - 1)],
     ['cleanValue', 'token', (text) => secrets.cleanValue(text)],
@@ -145,6 +147,7 @@ function requestOf(text: string) {
     error: text,
     tokenId: 't',
     tokenName: 't',
+    isJwt: false,
     userAgent: text,
     readRows: 0,
     readBytes: 0,

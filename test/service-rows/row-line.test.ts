@@ -1,7 +1,9 @@
 // Lines of service rows, as the engine takes them: what it refuses costs the rows of a whole batch.
 
 import t from 'tap'
+import { LogSecrets } from '../../src/observe/log-secrets.ts'
 import { rowLine } from '../../src/service-rows/row-line.ts'
+import { RowSecrets } from '../../src/service-rows/row-secrets.ts'
 import { ServiceRecorder } from '../../src/service-rows/service-recorder.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { type ServiceTableName, serviceTableInEngine } from '../../src/store/sql/service-tables.ts'
@@ -57,7 +59,7 @@ t.test('the engine takes rows of whatever texts and numbers', async (t) => {
     wake: () => undefined,
     add: (table: ServiceTableName, line: string) => void lines.set(table, [...(lines.get(table) ?? []), line]),
   }
-  const recorder = new ServiceRecorder(writer, { cleanValue: (text) => text })
+  const recorder = new ServiceRecorder(writer, new RowSecrets(new LogSecrets()))
   const nowMs = Date.now()
   for (const text of ['plain', half, `${otherHalf}\\${half}`, '\u0000\u001a\\N\\0', '"\'`\n\r\t{}[],:', '\ufeff\uffff'])
     for (const value of [0, Number.NaN, -1, 0.5, 2 ** 53, 2 ** 64, 1e300, Number.POSITIVE_INFINITY]) {
@@ -72,7 +74,15 @@ t.test('the engine takes rows of whatever texts and numbers', async (t) => {
           url: text,
           parameters: { [text]: text },
         },
-        ...{ method: text, statusCode: value, error: text, tokenId: text, tokenName: text, userAgent: text },
+        ...{
+          method: text,
+          statusCode: value,
+          error: text,
+          tokenId: text,
+          tokenName: text,
+          isJwt: false,
+          userAgent: text,
+        },
         ...{ readRows: value, readBytes: value, resultRows: value, ...times },
       })
       recorder.operation({

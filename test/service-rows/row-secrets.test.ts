@@ -38,3 +38,24 @@ t.test('a value that is changed is looked for as it is then, and no more as it w
   variables.version = 2
   t.equal(secrets.cleanValue('another value'), 'another value')
 })
+
+t.test('names of the workspace are no values, wherever a variable has the same word', async (t) => {
+  const secrets = hiding('customer')
+  secrets.showNames((text) => text === 'customers_ev')
+  t.equal(secrets.cleanName('customers_ev'), 'customers_ev')
+  t.equal(secrets.cleanName('customers_of_nobody'), '[redacted]')
+  t.equal(secrets.cleanValue('customers_ev'), '[redacted]')
+  t.equal(secrets.cleanOwnName('customers_gone'), 'customers_gone')
+  t.equal(secrets.cleanOwnName('token=customers'), 'token=[redacted]')
+  const names = ['customers_top', 't_1']
+  const path = '/v0/pipes/customers_top.json'
+  t.equal(secrets.cleanUrl(path, names), path)
+  t.equal(secrets.cleanUrl(`${path}?word=customers&n=1`, names), `${path}?word=[redacted]&n=1`)
+  t.equal(secrets.cleanUrl(`${path}?word=customers_top`, names), `${path}?word=[redacted]`)
+  for (const sent of [
+    '/v0/pipes/customers_2.json',
+    '/v0/pipes/customers_top.customer.json',
+    '/v0/pipes/t_.customer.1.json',
+  ])
+    t.equal(secrets.cleanUrl(`${sent}?n=1`, names), '[redacted]')
+})

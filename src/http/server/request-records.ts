@@ -96,6 +96,7 @@ function tell(request: FastifyRequest, reply: FastifyReply, { asked, recorder, e
     error: statusCode < 400 ? null : answered === undefined ? '' : recordedError(answered),
     tokenId: caller?.tokenId ?? caller?.makerId ?? '',
     tokenName: caller?.tokenName ?? '',
+    isJwt: caller !== null && caller.tokenId === null,
     userAgent: request.headers['user-agent'] ?? '',
     ...statisticsAtEnd(end),
   })
