@@ -2,6 +2,7 @@
 // written. Neither the number of values nor what they are decides how long that takes.
 
 import { Beginnings, beginningCharsMin } from './beginnings.ts'
+import { knownNumber, numbersIn } from './known-numbers.ts'
 
 const decodeDepthMax = 6
 /** Of all values together: each has its share of them. */
@@ -17,7 +18,7 @@ export interface HiddenValues {
 /** Finds values of 8 characters or more: shorter ones would be in words that everybody writes. A text may have been cut within the value. */
 export class HiddenValueSearch {
   #values: HiddenValues | null = null
-  #known: KnownValues = { version: Number.NaN, forms: new Map(), beginnings: new Beginnings([]) }
+  #known: KnownValues = { version: Number.NaN, forms: new Map(), beginnings: new Beginnings([]), numbers: new Set() }
 
   /** From now on these are looked for, as they are then. */
   hide(values: HiddenValues): void {
@@ -26,11 +27,12 @@ export class HiddenValueSearch {
 
   /** Also where it is written with escapes, or escapes of escapes. */
   isIn(text: string): boolean {
-    const { beginnings } = this.#current()
+    const { beginnings, numbers } = this.#current()
     if (beginnings.count === 0) return false
+    const isOne = (form: string): boolean => beginnings.areIn(form) || hasNumber(form, numbers)
     let decoded = text
     for (let depth = 0; depth < decodeDepthMax; depth += 1) {
-      for (const form of formsOf(decoded)) if (beginnings.areIn(form)) return true
+      for (const form of formsOf(decoded)) if (isOne(form)) return true
       const next = unescapedText(unescapedUrl(decoded))
       if (next === decoded) return false
       decoded = next
@@ -51,6 +53,8 @@ interface KnownValues {
   /** By value: a change is one of one value. */
   readonly forms: ReadonlyMap<string, readonly string[]>
   readonly beginnings: Beginnings
+  /** Of values that are numbers, which callers may write in another way. */
+  readonly numbers: ReadonlySet<number>
 }
 
 function knownAfter(before: KnownValues, values: HiddenValues): KnownValues {
@@ -58,7 +62,14 @@ function knownAfter(before: KnownValues, values: HiddenValues): KnownValues {
   const forms = new Map(values.values().map((value) => [value, before.forms.get(value) ?? sentAs(value)]))
   const countMax = Math.ceil(partsMax / forms.size)
   const looked = Array.from(forms.values()).flatMap((all) => all.slice(0, countMax + 1))
-  return { version, forms, beginnings: new Beginnings(looked) }
+  const numbers = new Set(Array.from(forms.keys()).flatMap((value) => knownNumber(value) ?? []))
+  return { version, forms, beginnings: new Beginnings(looked), numbers }
+}
+
+function hasNumber(text: string, numbers: ReadonlySet<number>): boolean {
+  if (numbers.size === 0) return false
+  for (const number of numbersIn(text)) if (numbers.has(number)) return true
+  return false
 }
 
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }

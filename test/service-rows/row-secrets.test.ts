@@ -59,3 +59,25 @@ t.test('names of the workspace are no values, wherever a variable has the same w
   ])
     t.equal(secrets.cleanUrl(`${sent}?n=1`, names), '[redacted]')
 })
+
+t.test('a number is known in each notation', async (t) => {
+  const secrets = hiding('7351902864', ' 00000001', '-0.00000012', 'no number')
+  for (const sent of [
+    '7351902864',
+    '7.351902864e9',
+    '7.351902864E+9',
+    '73519028640e-1',
+    '7351902864.0',
+    '-7.351902864e9',
+    '7_351_902_864',
+    '0x1B6352290',
+    '[1,7.351902864e9]',
+    '7.351902864e%2B9',
+    '1.2e-7',
+  ]) {
+    t.equal(secrets.cleanValue(sent), '[redacted]', sent)
+    t.equal(secrets.cleanUrl(`/p?n=${sent}&m=1`, []), '/p?n=[redacted]&m=1', sent)
+  }
+  for (const sent of ['1', '0', '0001', '7351902865', '7.351902864e8', 'e9', '7.351902864', '1.2.3', '-', 'NaN'])
+    t.equal(secrets.cleanValue(sent), sent)
+})
