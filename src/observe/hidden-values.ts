@@ -48,10 +48,15 @@ export class HiddenValueSearch {
   }
 }
 
+interface SentForms {
+  readonly whole: readonly string[]
+  readonly parts: readonly string[]
+}
+
 interface KnownValues {
   readonly version: number
   /** By value: a change is one of one value. */
-  readonly forms: ReadonlyMap<string, readonly string[]>
+  readonly forms: ReadonlyMap<string, SentForms>
   readonly beginnings: Beginnings
   /** Of values that are numbers, which callers may write in another way. */
   readonly numbers: ReadonlySet<number>
@@ -61,7 +66,7 @@ function knownAfter(before: KnownValues, values: HiddenValues): KnownValues {
   const { version } = values
   const forms = new Map(values.values().map((value) => [value, before.forms.get(value) ?? sentAs(value)]))
   const countMax = Math.ceil(partsMax / forms.size)
-  const looked = Array.from(forms.values()).flatMap((all) => all.slice(0, countMax + 1))
+  const looked = Array.from(forms.values()).flatMap(({ whole, parts }) => [...whole, ...parts.slice(0, countMax)])
   const numbers = new Set(Array.from(forms.keys()).flatMap((value) => knownNumber(value) ?? []))
   return { version, forms, beginnings: new Beginnings(looked), numbers }
 }
@@ -75,9 +80,20 @@ function hasNumber(text: string, numbers: ReadonlySet<number>): boolean {
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 const longParts = new RegExp(`[^&]{${beginningCharsMin},}`, 'g')
 
-/** The value, and what is read of one that a client has put into a URL as it is. */
-function sentAs(value: string): readonly string[] {
-  return [value, ...(value.match(longParts) ?? []).map((part) => unescapedUrl(part.replaceAll('+', ' ')))]
+const dayAndHour = /(\d{4}-\d\d-\d\d)[ T](?=\d\d)/g
+
+/** What is read of a value that a client sends: also of one that it has put into a URL as it is. */
+function sentAs(value: string): SentForms {
+  const parts = value.match(longParts) ?? []
+  return { whole: writtenAs(value), parts: parts.map((part) => unescapedUrl(part.replaceAll('+', ' '))) }
+}
+
+/** Without blanks at its ends, with other ends of lines, with dates in both ways: clients and forms change all of these. */
+function writtenAs(value: string): readonly string[] {
+  const trimmed = value.trim()
+  const lines = trimmed.replaceAll('\r\n', '\n')
+  const dates = [trimmed.replace(dayAndHour, '$1 '), trimmed.replace(dayAndHour, '$1T')]
+  return Array.from(new Set([value, trimmed, lines, lines.replaceAll('\n', '\r\n'), ...dates]))
 }
 
 /** As it may have been written: a value may look as if it had escapes itself, and forms write a blank as a plus. */

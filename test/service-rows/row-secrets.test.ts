@@ -81,3 +81,29 @@ t.test('a number is known in each notation', async (t) => {
   for (const sent of ['1', '0', '0001', '7351902865', '7.351902864e8', 'e9', '7.351902864', '1.2.3', '-', 'NaN'])
     t.equal(secrets.cleanValue(sent), sent)
 })
+
+t.test(
+  'a value is known without the blanks at its ends, with other ends of lines, and with its dates in both ways',
+  async (t) => {
+    const secrets = hiding(
+      '  padded value \n',
+      '2033-05-06 07:08:09',
+      '2034-05-06T07:08:09',
+      'a line\nand more',
+      'one line\r\nand more',
+    )
+    for (const sent of [
+      'padded value',
+      '2033-05-06T07:08:09',
+      '2033-05-06 07:08:09.000',
+      '2034-05-06 07:08:09Z',
+      'a line\r\nand more',
+      'one line\nand more',
+    ]) {
+      t.equal(secrets.cleanValue(sent), '[redacted]', sent)
+      t.equal(secrets.cleanUrl(`/p?word=${encodeURIComponent(sent)}`, []), '/p?word=[redacted]', sent)
+    }
+    for (const sent of ['padded', '2033-05-06 07:08:08', '2033-05-06', 'a line and more'])
+      t.equal(secrets.cleanValue(sent), sent)
+  },
+)
