@@ -1,23 +1,36 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
+import { partBytes, writeInParts } from './http2-parts.ts'
 
 export interface StreamReaderRules {
   /** How long a client may take nothing of an answer. */
   readonly idleMsMax: number
   /** A clock in milliseconds that never goes back. */
   readonly clock: () => number
+  readonly queueOf: () => Promise<ConnectionQueue>
+}
+
+/** What a connection has sent. */
+export interface ConnectionQueue {
+  /** Bytes that were handed over to be sent. */
+  readonly handedBytes: number
+  /** Bytes that the system still has to send; null where it does not say. */
+  readonly unsentBytes: number | null
 }
 
 /** Looks within the time that a client may take nothing. */
 const looksMin = 4
-/** Of an answer that has been handed over as a whole, only its end is seen: so it may take so much longer. */
-const bytesPerMsMin = 1
 
 interface Reading {
-  /** How often the client has taken all that waited. */
-  drainCount: number
+  /** Parts that are out. */
+  partCount: number
   mark: string
   /** Since when all is as it is; null while nothing waits. */
   sinceMs: number | null
+}
+
+interface Look {
+  readonly nowMs: number
+  readonly isDraining: boolean
 }
 
 /**
@@ -28,17 +41,19 @@ export class StreamReaders {
   readonly #rules: StreamReaderRules
   readonly #readings = new Map<ServerHttp2Stream, Reading>()
   readonly #timer: NodeJS.Timeout
+  #isLooking = false
+  #queue: ConnectionQueue = { handedBytes: 0, unsentBytes: null }
 
   constructor(rules: StreamReaderRules) {
     this.#rules = rules
-    this.#timer = setInterval(() => this.#look(), rules.idleMsMax / looksMin).unref()
+    this.#timer = setInterval(() => void this.#look(), rules.idleMsMax / looksMin).unref()
   }
 
   add(stream: ServerHttp2Stream): void {
-    const reading: Reading = { drainCount: 0, mark: '', sinceMs: null }
+    const reading: Reading = { partCount: 0, mark: '', sinceMs: null }
     this.#readings.set(stream, reading)
-    stream.on('drain', () => {
-      reading.drainCount += 1
+    writeInParts(stream, () => {
+      reading.partCount += 1
     })
     stream.once('close', () => this.#readings.delete(stream))
   }
@@ -47,19 +62,37 @@ export class StreamReaders {
     clearInterval(this.#timer)
   }
 
-  #look(): void {
+  async #look(): Promise<void> {
+    const isWaiting = [...this.#readings.keys()].some(({ writableLength }) => writableLength > 0)
+    // One look at a time: two of the same moment say nothing.
+    if (this.#isLooking || !isWaiting) return
+    this.#isLooking = true
+    const isDraining = await this.#isDraining().finally(() => {
+      this.#isLooking = false
+    })
     const nowMs = this.#rules.clock()
     for (const [stream, reading] of this.#readings) {
-      if (this.#isStalled(stream, reading, nowMs)) stream.close(constants.NGHTTP2_CANCEL)
+      if (this.#isStalled(stream, reading, { nowMs, isDraining })) stream.close(constants.NGHTTP2_CANCEL)
     }
   }
 
-  #isStalled({ writableLength, writableEnded }: ServerHttp2Stream, reading: Reading, nowMs: number): boolean {
-    const mark = `${reading.drainCount} ${writableLength}`
+  /**
+   * Whether the client takes what the system still has of the session, while nothing is added to it: no stream can move then. With as much
+   * added as a part or more, a stream that does not move is held back by its own window.
+   */
+  async #isDraining(): Promise<boolean> {
+    const last = this.#queue
+    this.#queue = await this.#rules.queueOf()
+    const { handedBytes, unsentBytes } = this.#queue
+    if (unsentBytes === null || unsentBytes < partBytes) return false
+    return unsentBytes !== last.unsentBytes && handedBytes - last.handedBytes < partBytes
+  }
+
+  #isStalled({ writableLength }: ServerHttp2Stream, reading: Reading, { nowMs, isDraining }: Look): boolean {
+    const mark = `${reading.partCount} ${writableLength}`
     if (writableLength === 0) reading.sinceMs = null
-    else if (reading.sinceMs === null || reading.mark !== mark) reading.sinceMs = nowMs
+    else if (reading.sinceMs === null || reading.mark !== mark || isDraining) reading.sinceMs = nowMs
     reading.mark = mark
-    const wholeMs = writableEnded ? writableLength / bytesPerMsMin : 0
-    return reading.sinceMs !== null && nowMs - reading.sinceMs >= this.#rules.idleMsMax + wholeMs
+    return reading.sinceMs !== null && nowMs - reading.sinceMs >= this.#rules.idleMsMax
   }
 }

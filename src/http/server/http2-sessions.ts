@@ -23,10 +23,11 @@ import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
 import { endUnlessAnswered } from './http2-liveness.ts'
-import { StreamReaders } from './http2-readers.ts'
+import { type ConnectionQueue, StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
 import { type RawAnswers, tunnelReason } from './raw-answer.ts'
 import { knownExpectation } from './request-head.ts'
+import { SocketQueues } from './socket-queues.ts'
 
 export interface Http2Options {
   /** Requests of one session at once. */
@@ -68,6 +69,7 @@ export class Http2Sessions {
   readonly #options: Http2Options
   readonly #deps: Http2Deps
   readonly #open = new Set<ServerHttp2Session>()
+  readonly #queues = new SocketQueues()
 
   constructor(options: Http2Options, deps: Http2Deps) {
     this.#options = options
@@ -108,7 +110,7 @@ export class Http2Sessions {
   /** Takes over a connection whose client chose HTTP/2, and tells who counts it when it is busy, and how it ends. */
   open(socket: TLSSocket, counted: CountedConnection): void {
     for (const session of this.#start(socket)) {
-      const streams = this.#watch(session)
+      const streams = this.#watch(session, socket)
       counted.isBusy = () => streams.size > 0
       // Streams that are open come to their end, and the client is told to take another connection for others.
       counted.end = () => session.close()
@@ -149,7 +151,7 @@ export class Http2Sessions {
     for (const session of this.#open) session.close()
   }
 
-  #watch(session: ServerHttp2Session): ReadonlySet<ServerHttp2Stream> {
+  #watch(session: ServerHttp2Session, socket: TLSSocket): ReadonlySet<ServerHttp2Stream> {
     const { keepAliveMs, connectionIdleMsMax } = this.#options
     const streams = new Set<ServerHttp2Stream>()
     this.#open.add(session)
@@ -166,10 +168,16 @@ export class Http2Sessions {
       if (connectionIdleMsMax > 0) endUnlessAnswered(session, Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin))
     })
     const { clock } = this.#deps
-    const readers = connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock }) : null
+    const queueOf = async (): Promise<ConnectionQueue> => {
+      const { bytesWritten: handedBytes } = socket
+      return { handedBytes, unsentBytes: await this.#queues.unsentBytesOf(socket) }
+    }
+    const readers =
+      connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock, queueOf }) : null
     session.once('close', () => readers?.close())
     const resets = new ResetCount(clock)
-    session.on('stream', (stream: ServerHttp2Stream) => {
+    // In front of the server, which may answer at once.
+    session.prependListener('stream', (stream: ServerHttp2Stream) => {
       streams.add(stream)
       readers?.add(stream)
       stream.once('close', () => {

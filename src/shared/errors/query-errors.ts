@@ -106,7 +106,7 @@ export const queryErrors = {
   }),
   RESULTS_UNREAD: define({
     status: 503,
-    when: 'Answers that are being made, or that their clients have not read yet, take `resultFilesBytesMax` on disk or 64 MiB in memory, or there are 256 of them. Clients that read nothing for `connectionIdleMsMax` are disconnected. Repeat the query later.',
+    when: 'Answers that are being made, or that their clients have not read yet, take `resultFilesBytesMax` on disk or 64 MiB in memory, or there are 256 of them. Clients that read nothing for `connectionIdleMsMax`, or over HTTP/2 less than 16 KiB, are disconnected. Repeat the query later.',
     limit: () => 'results_unread',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `There is no room for the answer: ${reason}; repeat the query later`,

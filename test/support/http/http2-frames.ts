@@ -4,7 +4,14 @@ const connectionPreface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 const endStream = 0x1
 const endHeaders = 0x4
 
-export const frameTypes = { data: 0x0, headers: 0x1, rstStream: 0x3, settings: 0x4, ping: 0x6 } as const
+export const frameTypes = {
+  data: 0x0,
+  headers: 0x1,
+  rstStream: 0x3,
+  settings: 0x4,
+  ping: 0x6,
+  windowUpdate: 0x8,
+} as const
 
 interface Frame {
   readonly type: number
