@@ -13,6 +13,7 @@ import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-
 import { smallBytesMax } from '../request/request-hold.ts'
 import { gateOf } from './chunk-gate.ts'
 import { dropRest } from './gentle-close.ts'
+import { askForBody, forgetHeld, holdBody, isHeld } from './held-bodies.ts'
 import { headerBytesMax } from './http-server.ts'
 import { answerOf, closeBehind, onceLastBegun } from './pipelining.ts'
 import { clientKeyOf } from './proxies.ts'
@@ -231,11 +232,11 @@ function payloadOf(payload: unknown, { request, reply, bounds }: AnswerParts) {
   const { exchange } = request
   // Whoever has sent all of it is not in doubt whether to send it.
   const isWhole = request.raw.complete || !announcesBody(request.headers)
-  if (isWhole && heldBodies.delete(request.raw)) noteContinue(reply.raw)
+  if (isWhole && forgetHeld(request.raw)) noteContinue(reply.raw)
   if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
   closeBehind(reply.raw)
   // Without `100 Continue` the client keeps its body; there is nothing to wait for.
-  if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
+  if (exchange.isBroken || isHeld(request.raw) || typeof payload !== 'string') return payload
   reply.header('content-length', Buffer.byteLength(payload))
   const { answer, stop } = linger(payload, request.raw, bounds.ofRest(request))
   exchange.stopLingering = stop
@@ -271,13 +272,10 @@ function addBodies(app: FastifyInstance, options: ConnectionOptions, bounds: Rea
   })
 }
 
-// Requests whose client holds its body back until it gets `100 Continue`, with what sends that.
-const heldBodies = new WeakMap<IncomingMessage, () => void>()
-
 /** Lets the routes decide when a client that sent `Expect: 100-continue` may begin to send its body. */
 export function deferContinue(app: FastifyInstance): void {
   app.server.on('checkContinue', (request, response) => {
-    heldBodies.set(request, () => sendContinue(response))
+    holdBody(request, () => sendContinue(response))
     // The way of all requests, with what stands in front of the routes.
     app.server.emit('request', request, response)
   })
@@ -302,11 +300,6 @@ function sendContinue(response: ServerResponse): void {
 /** As Node notes that it has sent `100 Continue`: it closes the connection behind an answer without one. */
 function noteContinue(response: ServerResponse): void {
   Object.assign(response, { _sent100: true })
-}
-
-function askForBody(request: IncomingMessage): void {
-  heldBodies.get(request)?.()
-  heldBodies.delete(request)
 }
 
 function isBodyUnfinished(request: FastifyRequest): boolean {

@@ -22,6 +22,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
+import { holdBody } from './held-bodies.ts'
 import { endUnlessAnswered } from './http2-liveness.ts'
 import { type ConnectionQueue, StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
@@ -94,10 +95,17 @@ export class Http2Sessions {
       })
     }
     this.#server.on('request', begin)
+    const beginHeld = (request: Http2ServerRequest, response: Http2ServerResponse): void => {
+      holdBody(request, () => {
+        if (!request.stream.closed && !request.stream.destroyed) response.writeContinue()
+      })
+      begin(request, response)
+    }
+    this.#server.on('checkContinue', beginHeld)
     this.#server.on('checkExpectation', (request: Http2ServerRequest, response: Http2ServerResponse) => {
       // Of HTTP/2 Node knows one spelling alone.
-      if (knownExpectation.test(request.headers.expect ?? '')) response.writeContinue()
-      begin(request, response)
+      if (knownExpectation.test(request.headers.expect ?? '')) beginHeld(request, response)
+      else begin(request, response)
     })
     // It has no path, and no route.
     this.#server.on('connect', (_request: Http2ServerRequest, response: Http2ServerResponse) => {
@@ -165,7 +173,9 @@ export class Http2Sessions {
       }
       // Nothing has moved for so long, not even a part of an answer to a slow client. Node tells it once, unless it is set anew.
       session.setTimeout(keepAliveMs)
-      if (connectionIdleMsMax > 0) endUnlessAnswered(session, Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin))
+      if (connectionIdleMsMax === 0) return
+      const answerMsMax = Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin)
+      endUnlessAnswered(session, { answerMsMax, markOf: () => this.#queues.markOf(socket) })
     })
     const { clock } = this.#deps
     const queueOf = async (): Promise<ConnectionQueue> => {

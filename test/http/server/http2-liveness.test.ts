@@ -10,7 +10,10 @@ import { frame, frameTypes, opening, requestHead } from '../../support/http/http
 const padded = 0x8
 const head = { ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': '/' }
 
-async function openServer(t: Test, answerMsMax: number) {
+/** The system does not say what it has sent. */
+const unknown = async (): Promise<null> => null
+
+async function openServer(t: Test, answerMsMax: number, markOf: () => Promise<string | null> = unknown) {
   const server = createServer()
   const sessions: ServerHttp2Session[] = []
   server.on('session', (session) => {
@@ -19,7 +22,7 @@ async function openServer(t: Test, answerMsMax: number) {
     session.setTimeout(10)
     session.on('timeout', () => {
       session.setTimeout(10)
-      endUnlessAnswered(session, answerMsMax)
+      endUnlessAnswered(session, { answerMsMax, markOf })
     })
   })
   server.on('stream', (stream) => void stream.on('error', () => {}))
@@ -42,6 +45,25 @@ t.test('a session whose parser has met an error ends, with its streams and its c
   socket.write(frame({ type: frameTypes.data, flags: padded, streamId: 1, payload: Buffer.of(200, 1, 2) }))
   await Promise.all([streamEnds, once(socket, 'close')])
   t.ok(stream.destroyed)
+})
+
+t.test('a session ends only once the system has sent nothing more of it either', async (t) => {
+  const marks: string[] = []
+  const markOf = async (): Promise<string> => {
+    marks.push(String(Math.min(marks.length, 8)))
+    return marks.at(-1) ?? ''
+  }
+  const { server, port } = await openServer(t, 5, markOf)
+  const socket = connectSocket(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.resume()
+  const begun = once(server, 'stream')
+  socket.write(Buffer.concat([opening(), requestHead(1, head)]))
+  const [stream] = await begun
+  const streamEnds = once(stream, 'close')
+  socket.write(frame({ type: frameTypes.data, flags: padded, streamId: 1, payload: Buffer.of(200, 1, 2) }))
+  await streamEnds
+  t.ok(marks.filter((mark) => mark === '8').length > 1, 'the last mark has been seen twice')
 })
 
 t.test('a client that answers keeps its session', async (t) => {

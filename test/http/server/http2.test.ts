@@ -141,6 +141,25 @@ t.test('a client that waits for 100 Continue is told to go on, however it is spe
   }
 })
 
+t.test('a client that waits for 100 Continue is not told to go on where its request is refused', async (t) => {
+  const { open } = await openApp(t)
+  for (const expect of ['100-continue', '100-Continue']) {
+    for (const { path, status, ...headers } of [
+      { path: '/v0/events?name=a', status: 403, authorization: 'Bearer nobody' },
+      { path: '/v0/nothing', status: 404 },
+      { path: '/v0/events?name=a', status: 413, 'content-length': '99999999999' },
+    ]) {
+      const stream = post(open(), path, { expect, ...headers })
+      const told = { goesOn: false }
+      stream.on('continue', () => {
+        told.goesOn = true
+      })
+      t.match(await answerTo(stream), { status }, `${path} ${status}`)
+      t.equal(told.goesOn, false, `${path} ${status}`)
+    }
+  }
+})
+
 t.test('a request for a tunnel is refused as over HTTP/1.1', async (t) => {
   const { open } = await openApp(t)
   const stream = open().request({ ':method': 'CONNECT', ':authority': 'a:22' })
