@@ -30,7 +30,7 @@ export class ProcessLives {
   }
 
   /** Notes that a process begins, with the newest place of its log. @throws DISK_UNAVAILABLE (503) */
-  static async begin(settings: Settings, from: number): Promise<ProcessLives> {
+  static async begin(settings: Pick<Settings, 'read' | 'write'>, from: number): Promise<ProcessLives> {
     // Nobody else writes it.
     const noted = JSON.parse(settings.read(settingName) ?? '{}') as { secret?: string; lives?: [string, number][] }
     const secret = noted.secret === undefined ? randomBytes(secretBytes) : Buffer.from(noted.secret, 'base64url')

@@ -30,7 +30,7 @@ export interface ReceiptOptions {
 }
 
 interface ReceiptDeps {
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'read' | 'write'>
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
   readonly ingest: Pick<Ingest, 'isLost' | 'isQueryable' | 'logPlace' | 'untilQueryable'>
   readonly behind: Pick<ViewsBehind, 'of'>

@@ -156,6 +156,27 @@ async function checkVersions(t: Test, openEmpty: OpenEmpty): Promise<void> {
       ['new', '2', 'y', undefined],
     )
   })
+
+  await t.test(
+    'writes of one setting beside each other are made one after the other, each of what is left',
+    async (t) => {
+      const storage = await openEmpty(t)
+      const settings = await openSettings(storage)
+      const oneMore = (before = '0'): string => String(Number(before) + 1)
+      await Promise.all([
+        settings.write('text', 'first'),
+        ...Array.from({ length: 20 }, () => settings.change('count', oneMore)),
+        settings.write('text', 'last'),
+      ])
+      t.same([settings.read('count'), settings.read('text')], ['20', 'last'])
+      const failed = settings.change('count', () => {
+        throw new Error('no value')
+      })
+      await Promise.all([t.rejects(failed, { message: 'no value' }), settings.change('count', oneMore)])
+      const again = await openSettings(storage)
+      t.same([again.read('count'), again.read('text')], ['21', 'last'])
+    },
+  )
 }
 
 async function checkWatches(t: Test, openEmpty: OpenEmpty): Promise<void> {

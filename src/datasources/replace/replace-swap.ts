@@ -35,11 +35,11 @@ const settingName = 'replace_swaps'
 
 /** Exchanges that are under way, on disk. */
 export class SwapNotes {
-  readonly #settings: Settings
+  readonly #settings: Pick<Settings, 'read' | 'write'>
   #swaps: readonly Swap[]
   #lastWrite: Promise<void> = Promise.resolve()
 
-  constructor(settings: Settings) {
+  constructor(settings: Pick<Settings, 'read' | 'write'>) {
     this.#settings = settings
     const text = settings.read(settingName)
     // Nobody but this class writes the setting, and lmdb gives back what was written or nothing.

@@ -54,7 +54,7 @@ type ReplacesStore = Pick<
 
 interface Deps {
   readonly catalog: Pick<Catalog, 'find' | 'replayOf' | 'unfinished'>
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'read' | 'write'>
   readonly store: ReplacesStore
   readonly ingest: Pick<Ingest, 'withHold'>
   /** Told which tables have nothing any more of what they had; absent tells nobody. */

@@ -10,7 +10,7 @@ const prefix = 'table-changes-'
 type RunChange = <Result>(dataSourceIds: readonly string[], change: () => Promise<Result>) => Promise<Result>
 
 export interface TableChangesDeps {
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'change' | 'read'>
   /** Whether an import into the data source is not at its end. */
   readonly hasUnfinished: (dataSourceId: string) => boolean
 }
@@ -30,7 +30,7 @@ export class TableChanges {
     return this.#underWay.has(dataSourceId) ? count - 0.5 : count
   }
 
-  /** What `run` is for such changes, each of which is noted on disk before it begins. Rejects with DISK_UNAVAILABLE (503) too. */
+  /** What `run` is for such changes, each of which is noted on disk before it begins. Rejects with CHANGES_TOO_MANY and DISK_UNAVAILABLE (503) too. */
   notedIn(run: RunChange): RunChange {
     return async (dataSourceIds, change) => {
       for (const id of dataSourceIds) this.#underWay.set(id, (this.#underWay.get(id) ?? 0) + 1)
@@ -53,9 +53,11 @@ export class TableChanges {
     return Number(this.#deps.settings.read(prefix + dataSourceId) ?? 0)
   }
 
+  /** Changes of one data source may begin beside each other: each notes a number of its own. */
   async #note(dataSourceIds: readonly string[]): Promise<void> {
+    const { settings, hasUnfinished } = this.#deps
     for (const id of dataSourceIds) {
-      if (this.#deps.hasUnfinished(id)) await this.#deps.settings.write(prefix + id, String(this.#notedOf(id) + 1))
+      if (hasUnfinished(id)) await settings.change(prefix + id, (before = '0') => String(Number(before) + 1))
     }
   }
 }
