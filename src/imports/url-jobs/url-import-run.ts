@@ -163,10 +163,31 @@ export class UrlImportRun {
       throw errors.IMPORT_OVERTAKEN({ name: subject.name })
   }
 
+  /**
+   * A file of which nothing is counted, stored or in doubt is begun anew, whatever it is by now: no identity is expected of it, as many
+   * servers tell none, and how its rows are written is found again.
+   */
+  #beginAnew(): void {
+    if (this.#isResumed) return
+    const { ledger: left } = this.#checkpoint
+    // The names of blocks that were given up are not given again.
+    const ledger = left === null ? null : ({ ...left, fieldColumns: null, likeness: 'open' } as const)
+    this.#checkpoint = { ...this.#checkpoint, identity: null, rows: null, ledger }
+    this.#ledger = null
+  }
+
+  /** Whether rows of the file were stored or set aside before, or may be. */
+  get #isResumed(): boolean {
+    const { ledger } = this.#checkpoint
+    const sides = ledger === null ? [] : [ledger.rows, ledger.quarantine]
+    return sides.some(({ named, stored }) => named.length + stored.length > 0)
+  }
+
   async #attempt(): Promise<void> {
     const signal = this.#signal
     await this.#settleLeft(signal)
     this.#refuseAfterChange()
+    this.#beginAnew()
     const timer = setInterval(() => this.#tick(), progressIntervalMs)
     try {
       const source = await this.#openFile()
@@ -245,7 +266,7 @@ export class UrlImportRun {
     assert(url !== undefined, 'a job has a URL for each of its files')
     const expected = identity === null ? {} : { expected: identity }
     // Of one that is gone on with more than its beginning is requested once it is known where.
-    const isResumed = this.#checkpoint.ledger !== null
+    const isResumed = this.#isResumed
     const firstBytes = isResumed ? resumedBytes : undefined
     const file = await this.#deps.remoteFiles.open(url, { signal: this.#signal, firstBytes, ...expected })
     this.#file = file
