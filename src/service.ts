@@ -269,8 +269,10 @@ async function openViews(options: Options, { ingest, dataSources, jobs, now, ...
 /** Who changes views tells by itself of what makes the engine forget blocks. */
 function viewHolds(ingest: Ingest): Holds {
   return {
-    isHeld: (id) => ingest.isHeld(id),
-    withHold: (held, change, keepsRows = false) => ingest.withHold(held, change, { keepsBlocks: true, keepsRows }),
+    refuseHeld: (dataSource) => ingest.refuseHeld(dataSource),
+    withHold: (held, change, keepsRows = false) => {
+      return ingest.withHold(held, change, { reason: 'held for a Materialized View', keepsBlocks: true, keepsRows })
+    },
     withStill: (held, look) => ingest.withStill(held, look),
   }
 }

@@ -81,7 +81,7 @@ interface DataSourcesDeps {
       'definitionVersion' | 'partitions' | 'quarantines' | 'replays' | 'rowDeletes' | 'select' | 'trials' | 'views'
     >
   /** Holds events back while a data source changes, and takes rows once more. */
-  readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
+  readonly ingest: Pick<Ingest, 'isHeld' | 'refuseHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
   /** Told of what is done to data sources; absent tells nobody. */
   readonly workRecorder?: WorkRecorder
@@ -305,7 +305,7 @@ class OpenDataSources implements DataSources {
     const drop = () =>
       this.#changes.run(id, async () => {
         const dataSource = this.#getStill(id, name)
-        if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
+        this.#ingest.refuseHeld(dataSource)
         const views = isForced ? [] : await this.dependents(id)
         await this.#pipeUsers?.readNames()
         // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
@@ -336,7 +336,7 @@ class OpenDataSources implements DataSources {
         const { name, description, version } = dataSource
         const changed = { ...this.#creations.define({ ...request, name, description }), version: version + 1 }
         await this.#creations.try(changed, schema)
-        if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+        this.#ingest.refuseHeld(dataSource)
         const condition = async (): Promise<void> => {
           const { landing, quarantine } = await this.statisticsOf(id)
           const rowCount = landing.rowCount + quarantine.rowCount

@@ -27,6 +27,7 @@ import type {
   EventsOutcome,
   EventsRequest,
   HoldOptions,
+  HoldReason,
   ImportOutcome,
   ImportRequest,
   Ingest,
@@ -225,7 +226,7 @@ class OpenIngest implements Ingest {
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
     const { dataSource, isClosed } = barrier
     const barred = (): Promise<Result> => this.#withBarrier(barrier, change)
-    return isClosed === true ? this.#gate.whileClosed([dataSource], this.#options.eventsWaitMaxMs, barred) : barred()
+    return isClosed === true ? this.#whileClosed([dataSource], 'changed', barred) : barred()
   }
 
   #withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
@@ -278,10 +279,14 @@ class OpenIngest implements Ingest {
     return this.#events.isHeld(dataSourceId)
   }
 
+  refuseHeld(dataSource: Pick<DataSource, 'id' | 'name'>): void {
+    this.#events.refuseHeld(dataSource)
+  }
+
   async withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    { onHeld, keepsBlocks = false, keepsRows = false }: HoldOptions = {},
+    { onHeld, reason = 'changed', keepsBlocks = false, keepsRows = false }: HoldOptions = {},
   ): Promise<Result> {
     this.#refuseWhenClosing()
     const ids = dataSources.map(({ id }) => id)
@@ -289,15 +294,25 @@ class OpenIngest implements Ingest {
       // Behind the answers to the events that waited for their rows to be stored, which the same turn brings.
       if (onHeld !== undefined) setImmediate(onHeld)
       const removing = (): Promise<Result> => (keepsRows ? change() : this.#whileRemoving(ids, change))
-      return this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, removing)
+      return this.#whileClosed(dataSources, reason, removing)
     }
-    return await this.#events.withHold(dataSources, changeAlone, keepsBlocks)
+    return await this.#events.withHold(dataSources, changeAlone, { reason, keepsBlocks })
   }
 
   async withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
     this.#refuseWhenClosing()
-    const lookAlone = (): Promise<Result> => this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, look)
-    return await this.#events.withStill(dataSources, lookAlone)
+    const reason = 'held for a Materialized View'
+    const lookAlone = (): Promise<Result> => this.#whileClosed(dataSources, reason, look)
+    return await this.#events.withStill(dataSources, lookAlone, reason)
+  }
+
+  /** Runs what no import may run beside. */
+  #whileClosed<Result>(
+    dataSources: readonly DataSource[],
+    reason: HoldReason,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    return this.#gate.whileClosed(dataSources, { reason, timeMaxMs: this.#options.eventsWaitMaxMs }, work)
   }
 
   async close(timeMaxMs: number = this.#options.closeTimeoutMs * closeShare): Promise<void> {

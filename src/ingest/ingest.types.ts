@@ -192,10 +192,12 @@ export interface Ingest {
     change: () => Promise<Result>,
     hold?: HoldOptions,
   ): Promise<Result>
-  /** As `withHold`, for what only looks at one moment: the engine knows their blocks behind it as before. */
+  /** As `withHold`, for what looks at one moment of views: the engine knows their blocks behind it as before. */
   withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
+  /** @throws DATASOURCE_BUSY (409) while it is held; it says for what. */
+  refuseHeld(dataSource: Pick<DataSource, 'id' | 'name'>): void
   /**
    * How far the blocks of the table of the rows, or of those set aside, have come, and of all tables that views fill with them.
    */
@@ -379,7 +381,12 @@ export interface EventsOutcome {
   readonly place: number
 }
 
+/** What a data source is held for, as errors say it behind "is being". */
+export type HoldReason = 'changed' | 'held for a Materialized View' | 'replaced'
+
 export interface HoldOptions {
+  /** Absent is `changed`. */
+  readonly reason?: HoldReason
   /** Told when all events that are acknowledged from then on wait for the change. */
   readonly onHeld?: (() => void) | undefined
   /**

@@ -354,7 +354,7 @@ class Views implements Materialize {
       const source = catalog.find(sourceId)
       if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: query.source })
       const isOwn = own.some(({ id }) => id === source.id)
-      if (!isOwn && holds.isHeld(source.id)) throw errors.DATASOURCE_BUSY({ name: source.name, what: 'changed' })
+      if (!isOwn) holds.refuseHeld(source)
     }
   }
 }

@@ -164,7 +164,8 @@ export interface RemadeTarget extends TargetRequest {
 
 /** What keeps replaces away while a view is made. */
 export interface Holds {
-  isHeld(id: DataSourceId): boolean
+  /** @throws DATASOURCE_BUSY (409) while it is held. */
+  refuseHeld(dataSource: Pick<DataSource, 'id' | 'name'>): void
   /** @param keepsRows whether the change leaves all rows where they are; absent is false. */
   withHold<Result>(
     dataSources: readonly DataSource[],

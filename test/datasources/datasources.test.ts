@@ -30,6 +30,7 @@ const catalog = await catalogOver(storage, { now: () => 1_000 })
 const barriers: string[] = []
 let nowMs = 1_000
 const replayRows = async (): Promise<ReplayRowsOutcome> => ({ viewFailure: null })
+const free = { isHeld: () => false, refuseHeld: () => undefined }
 const dataSources = await open(store)
 t.teardown(async () => {
   await storage.close()
@@ -46,7 +47,7 @@ function open(
   return openDataSources(options, {
     catalog: entries,
     store: over,
-    ingest: { withBarrier, replayRows, isHeld: () => false, withHold },
+    ingest: { withBarrier, replayRows, withHold, ...free },
     logger: silentLogger,
   })
 }
@@ -345,7 +346,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
     },
   }
   const room = await openDataSources(roomOptions('create'), {
-    ...{ catalog, store, ingest: { withBarrier, replayRows, isHeld: () => false, withHold }, logger: silentLogger },
+    ...{ catalog, store, ingest: { withBarrier, replayRows, withHold, ...free }, logger: silentLogger },
     pipeUsers,
   })
   opened.room = room

@@ -154,7 +154,7 @@ class ReplacesService implements Replaces {
       }
     }
     // What a view that is parked lacks is kept until the new content takes the place of the old one.
-    const replaceAll = () => ingest.withHold(held, replaceHeld, { onHeld, keepsBlocks: true })
+    const replaceAll = () => ingest.withHold(held, replaceHeld, { onHeld, reason: 'replaced', keepsBlocks: true })
     const { related } = cascade
     const isMeant = ({ sourceId, targetId }: NodeView): boolean => related.has(sourceId) || related.has(targetId)
     return behind === undefined ? await replaceAll() : await behind.withoutTries(isMeant, replaceAll)

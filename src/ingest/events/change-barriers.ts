@@ -8,7 +8,7 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { BarrierRequest, EventsRequest } from '../ingest.types.ts'
+import type { BarrierRequest, EventsRequest, HoldReason } from '../ingest.types.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import type { DataSourceEvents } from './data-source-events.ts'
 import type { EventsByDataSource } from './events-by-data-source.ts'
@@ -32,13 +32,27 @@ export interface ChangeBarriersDeps {
 /** What waits is stored by then as a rule, or has failed for good. */
 const blockedRetrySeconds = 1
 
+/** As `HoldOptions` has it. */
+export interface BarrierHold {
+  readonly reason: HoldReason
+  readonly keepsBlocks?: boolean
+}
+
+interface RunningHold {
+  readonly reason: HoldReason
+  readonly ended: Promise<void>
+}
+
 /** What is done with what waits before a hold. */
-type Ready = (events: DataSourceEvents) => Promise<void>
+interface BegunHold {
+  readonly reason: HoldReason
+  readonly ready: (events: DataSourceEvents) => Promise<void>
+}
 
 export class ChangeBarriers {
   readonly #deps: ChangeBarriersDeps
   /** Data sources whose events wait in the log until a change of them has ended, and when it has. */
-  readonly #holds = new Map<string, Promise<void>>()
+  readonly #holds = new Map<string, RunningHold>()
   /** Of these, the ones whose barrier is under way: new events wait for it. Never rejects. */
   readonly #barring = new Map<string, Promise<unknown>>()
 
@@ -54,8 +68,8 @@ export class ChangeBarriers {
     const events = this.#deps.sources.of(dataSource)
     for (let hold = this.#holds.get(dataSource.id); hold !== undefined; hold = this.#holds.get(dataSource.id)) {
       // What is to go for good has been hidden already, and must go.
-      if (!isFinal) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
-      await hold
+      if (!isFinal) this.refuseHeld(dataSource)
+      await hold.ended
     }
     if (events.isBarred) throw blocked(dataSource)
     events.isBarred = true
@@ -81,30 +95,39 @@ export class ChangeBarriers {
   async withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    keepsBlocks = false,
+    { reason, keepsBlocks = false }: BarrierHold,
   ): Promise<Result> {
-    return await this.#withHold(dataSources, change, async (events) => {
+    const ready = async (events: DataSourceEvents): Promise<void> => {
       await this.#drain(events)
       if (!keepsBlocks) await this.#deps.beforeBarrier?.([events.stream])
       if (events.mayHaveEntries) await this.#deps.log.barrier(events.stream, false)
-    })
+    }
+    return await this.#withHold(dataSources, change, { reason, ready })
   }
 
   /** See `Ingest.withStill`. */
-  async withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
-    return await this.#withHold(dataSources, look, (events) => this.#drain(events))
+  async withStill<Result>(
+    dataSources: readonly DataSource[],
+    look: () => Promise<Result>,
+    reason: HoldReason,
+  ): Promise<Result> {
+    return await this.#withHold(dataSources, look, { reason, ready: (events) => this.#drain(events) })
   }
 
-  async #withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>, ready: Ready) {
+  async #withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    { reason, ready }: BegunHold,
+  ): Promise<Result> {
     for (const { id, name } of dataSources) {
-      if (this.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+      this.refuseHeld({ id, name })
       if (this.#deps.sources.find(id)?.isBarred === true) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
     }
     let end = (): void => undefined
     const ended = new Promise<void>((resolve) => {
       end = resolve
     })
-    for (const { id } of dataSources) this.#holds.set(id, ended)
+    for (const { id } of dataSources) this.#holds.set(id, { reason, ended })
     try {
       const held = await this.#hold(dataSources, ready)
       try {
@@ -121,6 +144,12 @@ export class ChangeBarriers {
   /** See `Ingest.isHeld`. */
   isHeld(dataSourceId: string): boolean {
     return this.#holds.has(dataSourceId)
+  }
+
+  /** See `Ingest.refuseHeld`. */
+  refuseHeld({ id, name }: Pick<DataSource, 'id' | 'name'>): void {
+    const hold = this.#holds.get(id)
+    if (hold !== undefined) throw errors.DATASOURCE_BUSY({ name, what: hold.reason })
   }
 
   /** Whether new events must wait with `untilHeld`. */
@@ -145,7 +174,7 @@ export class ChangeBarriers {
   }
 
   /** Makes all of them ready, and holds what comes from then on. */
-  async #hold(dataSources: readonly DataSource[], ready: Ready): Promise<readonly DataSourceEvents[]> {
+  async #hold(dataSources: readonly DataSource[], ready: BegunHold['ready']): Promise<readonly DataSourceEvents[]> {
     const all = dataSources.map((dataSource) => this.#deps.sources.of(dataSource))
     for (const events of all) events.isBarred = true
     const barriers = Promise.allSettled(all.map(ready))

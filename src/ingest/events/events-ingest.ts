@@ -20,14 +20,14 @@ import { diskFileLayer, type FileLayer } from '../../wal/file-layer.ts'
 import { type Sequence, toSequence } from '../../wal/sequence.ts'
 import { openWal, type Wal } from '../../wal/wal.ts'
 import type { WalEvent } from '../../wal/wal.types.ts'
-import type { BarrierRequest, EventsOutcome, EventsRequest, PlaceWait } from '../ingest.types.ts'
+import type { BarrierRequest, EventsOutcome, EventsRequest, HoldReason, PlaceWait } from '../ingest.types.ts'
 import type { PartitionLimits } from '../insert/partition-limits.ts'
 import { dropTrialTables } from '../insert/poison-rows.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import type { ParsePool } from '../parse/parse-pool.ts'
 import { BacklogLimit } from './backlog-limit.ts'
 import { BlockStore } from './block-store.ts'
-import { ChangeBarriers } from './change-barriers.ts'
+import { type BarrierHold, ChangeBarriers } from './change-barriers.ts'
 import { DataSourceEvents, type DataSourceEventsDeps } from './data-source-events.ts'
 import { DrainRate } from './drain-rate.ts'
 import type { EventsFreshness, EventsStatus, EventsViews, FlushRule } from './events.types.ts'
@@ -220,18 +220,27 @@ export class EventsIngest {
     return this.#barriers.isHeld(dataSourceId)
   }
 
+  /** See `Ingest.refuseHeld`. */
+  refuseHeld(dataSource: Pick<DataSource, 'id' | 'name'>): void {
+    this.#barriers.refuseHeld(dataSource)
+  }
+
   /** See `Ingest.withHold`. */
   withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    keepsBlocks = false,
+    hold: BarrierHold,
   ): Promise<Result> {
-    return this.#barriers.withHold(dataSources, change, keepsBlocks)
+    return this.#barriers.withHold(dataSources, change, hold)
   }
 
   /** See `Ingest.withStill`. */
-  withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
-    return this.#barriers.withStill(dataSources, look)
+  withStill<Result>(
+    dataSources: readonly DataSource[],
+    look: () => Promise<Result>,
+    reason: HoldReason,
+  ): Promise<Result> {
+    return this.#barriers.withStill(dataSources, look, reason)
   }
 
   /** Of all data sources. */

@@ -95,13 +95,13 @@ export const dataSourceErrors = {
   }),
   DATASOURCE_BUSY: define({
     status: 409,
-    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced; or it is being populated, so what fills it cannot be changed. Nothing was changed; repeat the request later.',
+    when: 'A Data Source, or one that is computed together with it, is being replaced or changed, or is held for a Materialized View that is made, changed, removed, populated, compared or repaired, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced; or it is being populated, so what fills it cannot be changed. Nothing was changed; repeat the request later.',
     message: ({
       name,
       what,
     }: {
       readonly name: string
-      readonly what: 'appended to' | 'changed' | 'populated' | 'replaced'
+      readonly what: 'appended to' | 'changed' | 'held for a Materialized View' | 'populated' | 'replaced'
     }) => `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
     // Views have it be about what the caller has not named.
     withoutOthers: ({ what }) =>

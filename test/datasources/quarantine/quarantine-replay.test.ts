@@ -32,6 +32,7 @@ const dataSource = await (
       withHold: (_, change) => change(),
       replayRows: async () => ({ viewFailure: null }),
       isHeld: () => false,
+      refuseHeld: () => undefined,
     },
   })
 ).create({
@@ -201,6 +202,7 @@ t.test('an interrupted replay goes on by itself, as often as it takes', async (t
     withBarrier: ingest.withBarrier.bind(ingest),
     withHold: ingest.withHold.bind(ingest),
     isHeld: () => false,
+    refuseHeld: () => undefined,
     replayRows: async (request: ReplayRowsRequest) => {
       failCount -= 1
       if (failCount >= 0) throw new Died()

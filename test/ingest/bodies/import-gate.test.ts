@@ -19,13 +19,13 @@ t.test('a change waits for the imports that run, and lets none begin until it ha
   const change = held()
   const order: string[] = []
   const importing = gate.pass(one, first.work).then(() => order.push('import'))
-  const changing = gate.whileClosed([other, one], 60_000, () => {
+  const changing = gate.whileClosed([other, one], { reason: 'changed', timeMaxMs: 60_000 }, () => {
     order.push('change')
     return change.work()
   })
   await t.rejects(
     gate.pass(one, async () => 1),
-    { code: 'DATASOURCE_BUSY', status: 409 },
+    { code: 'DATASOURCE_BUSY', status: 409, message: /is being changed/ },
   )
   t.same(order, [])
   first.end()
@@ -47,10 +47,12 @@ t.test('an import that fails is waited for no longer, and one that does not end 
     gate.pass(one, () => Promise.reject(new Error('cut'))),
     { message: 'cut' },
   )
-  t.equal(await gate.whileClosed([one], 60_000, async () => 'changed'), 'changed')
+  t.equal(await gate.whileClosed([one], { reason: 'replaced', timeMaxMs: 60_000 }, async () => 'changed'), 'changed')
   const long = held()
   const importing = gate.pass(one, long.work)
-  const refused = gate.whileClosed([one], 1, () => Promise.reject(new Error('began')))
+  const refused = gate.whileClosed([one], { reason: 'replaced', timeMaxMs: 1 }, () =>
+    Promise.reject(new Error('began')),
+  )
   await t.rejects(refused, { code: 'DATASOURCE_BUSY', message: /is being appended to/ })
   t.equal(await gate.pass(one, async () => 2), 2, 'imports go on')
   long.end()

@@ -69,6 +69,9 @@ const caught = (promise: Promise<unknown>): Promise<unknown> => promise.catch((t
 const a = sourceOf('a')
 const b = sourceOf('b')
 
+const replaced = { reason: 'replaced' } as const
+const forView = { reason: 'held for a Materialized View' } as const
+
 t.test(
   'a change runs after what waits is stored and the barrier is written; events are refused meanwhile',
   async (t) => {
@@ -96,10 +99,14 @@ t.test('a change does not run while events cannot be stored, unless the data sou
 t.test('a hold stores what came before it, and releases what came meanwhile, also when the change fails', async (t) => {
   const { barriers, steps } = createBarriers()
   const failed = await caught(
-    barriers.withHold([a, b], async () => {
-      t.ok(barriers.isHeld('a'))
-      throw new Error('the change failed')
-    }),
+    barriers.withHold(
+      [a, b],
+      async () => {
+        t.ok(barriers.isHeld('a'))
+        throw new Error('the change failed')
+      },
+      replaced,
+    ),
   )
   t.match(failed, { message: 'the change failed' })
   t.notOk(barriers.isHeld('a'))
@@ -110,11 +117,12 @@ t.test('a hold stores what came before it, and releases what came meanwhile, als
 t.test('a data source has one change at a time, and one that is to go waits for it', async (t) => {
   const { barriers, change, steps } = createBarriers()
   let end = (): void => undefined
-  const running = barriers.withHold([a], () => new Promise<void>((resolve) => (end = resolve)))
+  const running = barriers.withHold([a], () => new Promise<void>((resolve) => (end = resolve)), forView)
   while (!steps.includes('hold a')) await setImmediate()
-  t.match(await caught(barriers.withHold([b, a], change)), { code: 'DATASOURCE_BUSY' })
+  const busy = { code: 'DATASOURCE_BUSY', message: /"a" is being held for a Materialized View/ }
+  t.match(await caught(barriers.withHold([b, a], change, replaced)), busy)
   t.notOk(barriers.isHeld('b'))
-  t.match(await caught(barriers.withBarrier({ dataSource: a, isFinal: false }, change)), { code: 'DATASOURCE_BUSY' })
+  t.match(await caught(barriers.withBarrier({ dataSource: a, isFinal: false }, change)), busy)
   const gone = barriers.withBarrier({ dataSource: a, isFinal: true }, change)
   await setImmediate()
   t.notOk(steps.includes('change'))
@@ -125,7 +133,7 @@ t.test('a data source has one change at a time, and one that is to go waits for 
 
 t.test('an event that comes while a hold begins waits for it within the memory that there is', async (t) => {
   const { barriers, steps, bytesLeft } = createBarriers()
-  const running = barriers.withHold([a], async () => undefined)
+  const running = barriers.withHold([a], async () => undefined, replaced)
   t.ok(barriers.isHoldBeginning('a'))
   const body = Buffer.alloc(6)
   const first = barriers.untilHeld({ dataSource: a, body })

@@ -26,7 +26,7 @@ function verifier(life: Life, given: Partial<VerifiesOptions> = {}): VerifyServi
   const options = { verifyRowsMax: 10_000, verifyTimeMaxMs: 60_000, populateChunkRowsMax: 100, ...given }
   const find = (id: string) => [source, target].find((one) => one.id === id)
   const atOnce = <Result>(_: unknown, change: () => Promise<Result>) => change()
-  const holds = { isHeld: () => false, withHold: atOnce, withStill: atOnce }
+  const holds = { refuseHeld: () => undefined, withHold: atOnce, withStill: atOnce }
   return new VerifyService(options, { catalog: { find }, store: world.store, holds, populates: life.populates })
 }
 

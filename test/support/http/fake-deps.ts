@@ -446,6 +446,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     withHold: async (_dataSources, change) => await change(),
     withStill: async (_dataSources, look) => await look(),
     isHeld: () => false,
+    refuseHeld: () => undefined,
     withBarrier: (_barrier, change) => change(),
     async replayRows() {
       return { viewFailure: null }

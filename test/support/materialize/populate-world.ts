@@ -136,7 +136,11 @@ export class PopulateWorld {
         catalog: { find: (id) => this.#dataSources.get(id) },
         store: mortal(over(this.store)),
         // What holds rows back is the business of others: here nobody inserts meanwhile unless the test does.
-        holds: { isHeld: () => false, withHold: (_held, change) => change(), withStill: (_held, look) => look() },
+        holds: {
+          refuseHeld: () => undefined,
+          withHold: (_held, change) => change(),
+          withStill: (_held, look) => look(),
+        },
         jobs,
         links: {
           isLinked: (id) => !this.unlinked.has(id),
