@@ -13,9 +13,13 @@ export interface Unversioned extends NameOwner {
   readonly name: string
 }
 
+const lastNamesMax = 1_000
+
 /** The names that are taken. Data sources and pipes share them, as a query reads both by their names. */
 export class CatalogNames {
   readonly #owners = new Map<string, NameOwner>()
+  /** By id: what was told of by its name may be gone while a request goes on by its id. */
+  readonly #lastNames = new Map<string, string>()
 
   /** The id of who has the name; undefined when nobody has. */
   idOf(name: string): string | undefined {
@@ -48,8 +52,17 @@ export class CatalogNames {
     this.#owners.set(name, owner)
   }
 
+  /** The name that something which is gone had last; its id where that is too long ago. */
+  lastNameOf(id: string): string {
+    return this.#lastNames.get(id) ?? id
+  }
+
   /** Frees a name, unless it is another's by now. */
   free(name: string, id: string): void {
+    this.#lastNames.delete(id)
+    this.#lastNames.set(id, name)
+    const [oldest] = this.#lastNames.keys()
+    if (this.#lastNames.size > lastNamesMax && oldest !== undefined) this.#lastNames.delete(oldest)
     if (this.idOf(name) === id) this.#owners.delete(name)
   }
 }

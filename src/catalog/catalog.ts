@@ -40,6 +40,8 @@ export interface Catalog extends PipeReader {
    * it). Ready data sources only.
    */
   find(nameOrId: string): DataSource | undefined
+  /** The name that a data source which is gone had last; its id where that is too long ago. */
+  lastNameOf(id: string): string
   /** What a name that nobody has would stand for but for the version behind it, also what is half made; undefined for none. */
   unversioned(name: string): Unversioned | undefined
   /** Ready data sources in order of creation. */
@@ -165,6 +167,10 @@ class LoadedCatalog implements Catalog {
     const id = this.#names.idOf(nameOrId) ?? findDataSourceId(nameOrId) ?? this.#names.idOfVersion(nameOrId)
     const entry = id === undefined ? undefined : this.#entries.get(id)
     return entry?.state === 'ready' ? entry.dataSource : undefined
+  }
+
+  lastNameOf(id: string): string {
+    return this.#names.lastNameOf(id)
   }
 
   unversioned(name: string): Unversioned | undefined {
@@ -381,7 +387,7 @@ class LoadedCatalog implements Catalog {
   #expect(id: DataSourceId, state: DataSourceState): CatalogEntry {
     const entry = this.#entries.get(id)
     if (entry?.state === state) return entry
-    throw errors.DATASOURCE_NOT_FOUND({ name: id })
+    throw errors.DATASOURCE_NOT_FOUND({ name: this.lastNameOf(id) })
   }
 }
 

@@ -108,7 +108,7 @@ export class PipeCatalog implements PipeReader {
 
   #expect(id: PipeId): PipeEntry {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw errors.PIPE_NOT_FOUND({ name: id })
+    if (entry === undefined) throw errors.PIPE_NOT_FOUND({ name: this.#names.lastNameOf(id) })
     return entry
   }
 }

@@ -55,6 +55,9 @@ function runTests(): void {
     t.equal(catalog.find('orders'), next, 'its name was free before its tables were gone')
     await catalog.remove(orders.id)
     t.same(catalog.list(), [next], 'what is gone can be removed again')
+    const gone = { code: 'DATASOURCE_NOT_FOUND', message: /"orders" does not exist/ }
+    await t.rejects(catalog.revise(orders.id, { description: '' }), gone, 'what is gone has its name in errors')
+    t.equal(catalog.lastNameOf(orders.id), 'orders')
   })
 
   t.test('ids survive a rename, and names go to who has them now', async (t) => {

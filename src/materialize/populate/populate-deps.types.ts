@@ -10,7 +10,7 @@ import type { PinnedPlan, PopulatedView } from './populate.types.ts'
 import type { PlanDeps } from './populate-plan.ts'
 
 export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: Pick<Catalog, 'find' | 'lastNameOf'>
   readonly store: Pick<
     Store,
     'comparisons' | 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'

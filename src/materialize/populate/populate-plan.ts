@@ -16,7 +16,7 @@ import type { PopulateRequest } from './populate-request.types.ts'
 import { populatedBranches } from './populated-view.ts'
 
 export interface PlanDeps {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: Pick<Catalog, 'find' | 'lastNameOf'>
   readonly store: Pick<Store, 'partitions' | 'tables'>
   readonly checkCondition: CheckCondition
   /** Epoch milliseconds. */
@@ -61,7 +61,7 @@ export function stepOf({ subset }: Pick<PopulateRequest, 'subset'>, rowCount: nu
 
 function findSource(id: string, catalog: PlanDeps['catalog']): DataSource {
   const found = catalog.find(id)
-  if (found === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: id })
+  if (found === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: catalog.lastNameOf(id) })
   return found
 }
 

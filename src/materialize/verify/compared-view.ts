@@ -15,10 +15,13 @@ export const comparedRequest: PopulateRequest = {
 }
 
 /** @throws DATASOURCE_NOT_FOUND (404) */
-export function comparedView({ view }: Pick<MaterializedNode, 'view'>, catalog: Pick<Catalog, 'find'>): ComparedView {
+export function comparedView(
+  { view }: Pick<MaterializedNode, 'view'>,
+  catalog: Pick<Catalog, 'find' | 'lastNameOf'>,
+): ComparedView {
   const found = (id: string): DataSource => {
     const dataSource = catalog.find(id)
-    if (dataSource === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: id })
+    if (dataSource === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: catalog.lastNameOf(id) })
     return dataSource
   }
   return { view, source: found(view.sourceId), target: found(view.targetId) }

@@ -15,7 +15,7 @@ import { comparedRequest, comparedView, stagingOf } from './compared-view.ts'
 import type { RepairRequest, Repairs } from './repair.types.ts'
 
 export interface RepairsDeps {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: Pick<Catalog, 'find' | 'lastNameOf'>
   readonly store: Pick<Store, 'tables'>
   readonly populates: Pick<Populates, 'add' | 'graph' | 'refuseParked'>
   /** Epoch milliseconds. */

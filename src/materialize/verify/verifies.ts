@@ -25,7 +25,7 @@ export interface VerifiesOptions {
 }
 
 export interface VerifiesDeps {
-  readonly catalog: Pick<Catalog, 'find'>
+  readonly catalog: Pick<Catalog, 'find' | 'lastNameOf'>
   readonly store: Pick<Store, 'comparisons' | 'fill' | 'partitions' | 'pins' | 'tables' | 'views'>
   readonly holds: Holds
   readonly populates: Pick<Populates, 'graph' | 'heldFor' | 'pin' | 'refuseParked' | 'unpin'>
@@ -110,7 +110,7 @@ export class VerifyService implements Verifies {
     const { pin, staging } = populateTables(pinId)
     const graph = await store.views.graph()
     const target = graph.tables.get(view.targetId)
-    if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: view.targetId })
+    if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#deps.catalog.lastNameOf(view.targetId) })
     const limits = { rowsMax: this.#options.populateChunkRowsMax, bytesMax: chunkBytesMax, step: 1, isEven: true }
     const into = { table: staging, columns: filledColumns(view, target), threads: 1 }
     const runId = randomUUID()

@@ -27,7 +27,12 @@ function verifier(life: Life, given: Partial<VerifiesOptions> = {}): VerifyServi
   const find = (id: string) => [source, target].find((one) => one.id === id)
   const atOnce = <Result>(_: unknown, change: () => Promise<Result>) => change()
   const holds = { refuseHeld: () => undefined, withHold: atOnce, withStill: atOnce }
-  return new VerifyService(options, { catalog: { find }, store: world.store, holds, populates: life.populates })
+  return new VerifyService(options, {
+    catalog: { find, lastNameOf: (id) => id },
+    store: world.store,
+    holds,
+    populates: life.populates,
+  })
 }
 
 t.test('a comparison tells both partitions, and leaves no table', async (t) => {

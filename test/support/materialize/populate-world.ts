@@ -133,7 +133,7 @@ export class PopulateWorld {
     const populates = new PopulateService(
       { populateJobsWorkingMax: 1, populateChunkRowsMax: chunkRows },
       {
-        catalog: { find: (id) => this.#dataSources.get(id) },
+        catalog: { find: (id) => this.#dataSources.get(id), lastNameOf: (id) => id },
         store: mortal(over(this.store)),
         // What holds rows back is the business of others: here nobody inserts meanwhile unless the test does.
         holds: {
