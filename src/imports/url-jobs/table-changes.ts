@@ -15,37 +15,42 @@ export interface TableChangesDeps {
   readonly hasUnfinished: (dataSourceId: string) => boolean
 }
 
+interface UnderWay {
+  readonly changeCount: number
+  readonly number: number
+}
+
 export class TableChanges {
   readonly #deps: TableChangesDeps
-  /** How many changes of a data source are under way. */
-  readonly #underWay = new Map<string, number>()
+  /** Changes of a data source that are under way. */
+  readonly #underWay = new Map<string, UnderWay>()
 
   constructor(deps: TableChangesDeps) {
     this.#deps = deps
   }
 
-  /** Another number behind each change, and while one is under way a number that there never is again. */
+  /** Another number behind each change; while the same ones are under way, a number that there never is again. */
   countOf(dataSourceId: string): number {
-    const count = this.#notedOf(dataSourceId)
-    return this.#underWay.has(dataSourceId) ? count - 0.5 : count
+    return this.#underWay.get(dataSourceId)?.number ?? this.#notedOf(dataSourceId)
   }
 
   /** What `run` is for such changes, each of which is noted on disk before it begins. Rejects with CHANGES_TOO_MANY and DISK_UNAVAILABLE (503) too. */
   notedIn(run: RunChange): RunChange {
     return async (dataSourceIds, change) => {
-      for (const id of dataSourceIds) this.#underWay.set(id, (this.#underWay.get(id) ?? 0) + 1)
+      for (const id of dataSourceIds) this.#add(id, 1)
       try {
         await this.#note(dataSourceIds)
         return await run(dataSourceIds, change)
       } finally {
-        for (const id of dataSourceIds) this.#end(id)
+        for (const id of dataSourceIds) this.#add(id, -1)
       }
     }
   }
 
-  #end(id: string): void {
-    const left = (this.#underWay.get(id) ?? 0) - 1
-    if (left > 0) this.#underWay.set(id, left)
+  #add(id: string, difference: number): void {
+    const changeCount = (this.#underWay.get(id)?.changeCount ?? 0) + difference
+    // What is noted is never below zero.
+    if (changeCount > 0) this.#underWay.set(id, { changeCount, number: -Math.random() })
     else this.#underWay.delete(id)
   }
 
