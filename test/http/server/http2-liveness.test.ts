@@ -1,7 +1,7 @@
 // Sessions of HTTP/2 that Node reads no more, and tells nobody.
 
 import { once } from 'node:events'
-import { connect, createServer, type ServerHttp2Session } from 'node:http2'
+import { connect, createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import { type AddressInfo, connect as connectSocket } from 'node:net'
 import t, { type Test } from 'tap'
 import { endUnlessAnswered } from '../../../src/http/server/http2-liveness.ts'
@@ -33,8 +33,8 @@ async function openServer(t: Test, answerMsMax: number, markOf: () => Promise<st
   return { server, sessions, port }
 }
 
-t.test('a session whose parser has met an error ends, with its streams and its connection', async (t) => {
-  const { server, port } = await openServer(t, 50)
+/** Begins a request whose body has a wrong padding. */
+async function breakSession(server: Http2Server, port: number) {
   const socket = connectSocket(port, '127.0.0.1')
   socket.on('error', () => {})
   socket.resume()
@@ -43,6 +43,12 @@ t.test('a session whose parser has met an error ends, with its streams and its c
   const [stream] = await begun
   const streamEnds = once(stream, 'close')
   socket.write(frame({ type: frameTypes.data, flags: padded, streamId: 1, payload: Buffer.of(200, 1, 2) }))
+  return { socket, stream, streamEnds }
+}
+
+t.test('a session whose parser has met an error ends, with its streams and its connection', async (t) => {
+  const { server, port } = await openServer(t, 50)
+  const { stream, streamEnds, socket } = await breakSession(server, port)
   await Promise.all([streamEnds, once(socket, 'close')])
   t.ok(stream.destroyed)
 })
@@ -54,14 +60,7 @@ t.test('a session ends only once the system has sent nothing more of it either',
     return marks.at(-1) ?? ''
   }
   const { server, port } = await openServer(t, 5, markOf)
-  const socket = connectSocket(port, '127.0.0.1')
-  socket.on('error', () => {})
-  socket.resume()
-  const begun = once(server, 'stream')
-  socket.write(Buffer.concat([opening(), requestHead(1, head)]))
-  const [stream] = await begun
-  const streamEnds = once(stream, 'close')
-  socket.write(frame({ type: frameTypes.data, flags: padded, streamId: 1, payload: Buffer.of(200, 1, 2) }))
+  const { streamEnds } = await breakSession(server, port)
   await streamEnds
   t.ok(marks.filter((mark) => mark === '8').length > 1, 'the last mark has been seen twice')
 })
