@@ -1,8 +1,8 @@
 // Functions of templates quote what they were given, and authors write what they like: no value of a secret is in either, nor what is made
 // of one.
 
-import t, { type Test } from 'tap'
-import { openTestService } from '../support/api/test-service.ts'
+import t from 'tap'
+import { SharedService } from '../support/api/shared-service.ts'
 
 const values = {
   plain: 'KxQmvTzwBrJdYf',
@@ -12,8 +12,10 @@ const values = {
   number: '735190286',
 }
 
-async function openSecrets(t: Test) {
-  const service = await openTestService(t)
+const shared = new SharedService(t)
+
+async function openSecrets() {
+  const service = await shared.take()
   for (const [name, value] of Object.entries(values)) {
     await service.call('POST', `/v0/variables?${new URLSearchParams({ name, value }).toString()}`)
   }
@@ -58,7 +60,7 @@ const refused: readonly ((secret: string) => string)[] = [
 t.test(
   'an error has no value of a secret in it, nor what a template makes of one, and neither has the log',
   async (t) => {
-    const service = await openSecrets(t)
+    const service = await openSecrets()
     for (const [name, value] of Object.entries(values)) {
       for (const expressionOf of refused) {
         const expression = expressionOf(`tb_secret('${name}')`)
@@ -72,7 +74,7 @@ t.test(
 )
 
 t.test('an error of the database has none either, also where it cuts the text', async (t) => {
-  const service = await openSecrets(t)
+  const service = await openSecrets()
   for (const sql of [
     "SELECT {{symbol(tb_secret('plain').upper())}} FROM numbers(1)",
     "SELECT number FROM {{table(tb_secret('plain')[::-1])}}",
@@ -88,7 +90,7 @@ t.test('an error of the database has none either, also where it cuts the text', 
 })
 
 t.test('an error that does not come from the secret says all', async (t) => {
-  const service = await openSecrets(t)
+  const service = await openSecrets()
   const sql = `%
 {% if defined(closed) %}{{custom_error({'error': 'It is closed', 'code': 7}, 403)}}{% end %}
 SELECT {{Int32(n)}} AS n, nothing FROM numbers(1) WHERE {{tb_secret('plain')}} != {{String(text, '')}}`
