@@ -1,6 +1,7 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
+import { escapeRegExp } from '../shared/escape-reg-exp.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { isOwnText, withoutInternals } from '../store/engine-message.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
@@ -57,8 +58,8 @@ export function maskSecrets(text: string, secrets: ReadonlySet<string>): string 
 }
 
 function maskSecret(text: string, secret: string): string {
-  const length = Math.min(partLength, secret.length)
-  if (length === 0) return text
+  const length = partLength
+  if (secret.length < length) return withoutWord(text, secret)
   const parts = new Set(Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)))
   let masked = ''
   let shownFrom = 0
@@ -71,6 +72,12 @@ function maskSecret(text: string, secret: string): string {
     at = shownFrom - 1
   }
   return withoutBeginning(masked + text.slice(shownFrom), secret)
+}
+
+/** A short one is part of many words, and a mask there would tell it. */
+function withoutWord(text: string, secret: string): string {
+  if (secret === '') return text
+  return text.replaceAll(new RegExp(`(?<![\\p{L}\\p{N}_])${escapeRegExp(secret)}(?![\\p{L}\\p{N}_])`, 'gu'), mask)
 }
 
 /** Where a text was cut, the beginning of a literal is left, which only the quote before it tells. */

@@ -8,7 +8,9 @@ import { TemplateError, templateFault } from '../template/template-error.ts'
 import { maskSecrets } from './message-names.ts'
 
 /** What functions take: a text, a number, a date, a time, an object. The first is shown where a value would be. */
-const standIns: readonly string[] = ['***', '0', '2000-01-01', '2000-01-01 00:00:00', '{}']
+const shownStandIns: readonly string[] = ['***', '0', '2000-01-01', '2000-01-01 00:00:00', '{}']
+/** The same for texts that are compared, word by word: the first is one word. */
+const standIns: readonly string[] = ['secret', ...shownStandIns.slice(1)]
 
 interface Rendered {
   readonly template: Template
@@ -38,8 +40,8 @@ export class SecretUses {
   without(message: string): string | null {
     let told = message
     for (const use of this.#uses) {
-      const words = use.derivedWords()
-      if (words === null || words.some((word) => message.includes(word))) return null
+      const derived = use.derivedWords()
+      if (derived === null || maskSecrets(message, derived) !== message) return null
       told = maskSecrets(told, use.forms())
     }
     return told
@@ -73,20 +75,21 @@ export class SecretUse {
   failureOf(thrown: TemplateError): TemplateError {
     if (this.secrets.size === 0) return thrown
     const { line, column } = thrown
-    for (const again of this.#renderings()) {
+    for (const again of this.#renderings(shownStandIns)) {
       if (again instanceof TemplateError && again.line === line && again.column === column) return again
     }
     const reason = `the template fails by the value of a secret, so no more is told of it, line ${line}`
     return new TemplateError(templateFault(reason), { cause: undefined, place: { line, column } })
   }
 
-  /** Words of the text that may be made of secrets, and are not written in the template; null when that is not known. */
-  derivedWords(): readonly string[] | null {
-    if (this.secrets.size === 0 || this.#result === null) return []
-    for (const again of this.#renderings()) {
+  /** Words of the text that may be made of secrets, and are not written in the template; null when they are not known, or are no words. */
+  derivedWords(): ReadonlySet<string> | null {
+    if (this.secrets.size === 0 || this.#result === null) return new Set()
+    for (const again of this.#renderings(standIns)) {
       if (again instanceof TemplateError) continue
-      const known = new Set([...wordsOf(bareText(again)), ...wordsOf(this.#rendered.source)])
-      return wordsOf(bareText(this.#result)).filter((word) => !known.has(word))
+      const known = new Set([...piecesOf(bareText(again)), ...piecesOf(this.#rendered.source)])
+      const derived = piecesOf(bareText(this.#result)).filter((piece) => !known.has(piece))
+      return derived.every((piece) => isWord.test(piece)) ? new Set(derived) : null
     }
     return null
   }
@@ -100,22 +103,35 @@ export class SecretUse {
     return new Set(forms)
   }
 
-  *#renderings(): Generator<RenderedTemplate | TemplateError> {
-    const { template, values, context, secretOf } = this.#rendered
-    for (const standIn of standIns) {
-      if (this.secrets.has(standIn)) continue
-      const secret = (name: string): string | undefined => (secretOf(name) === undefined ? undefined : standIn)
-      yield renderedOr(() => template.render(values, { ...context, secret }))
+  *#renderings(values: readonly string[]): Generator<RenderedTemplate | TemplateError> {
+    const conditions = this.#conditions()
+    for (const value of values) {
+      if (this.secrets.has(value)) continue
+      const left = conditions.values()
+      yield this.#renderAgain((name) => (this.#rendered.secretOf(name) === undefined ? undefined : value), {
+        nextCondition: () => left.next().value,
+      })
     }
   }
-}
 
-function renderedOr(render: () => RenderedTemplate): RenderedTemplate | TemplateError {
-  try {
-    return render()
-  } catch (thrown) {
-    if (thrown instanceof TemplateError) return thrown
-    throw thrown
+  /** What conditions came to: with stand-ins they come to the same, as people write them to tell who knows the secret. */
+  #conditions(): readonly boolean[] {
+    const conditions: boolean[] = []
+    this.#renderAgain(this.#rendered.secretOf, { onCondition: (isMet) => void conditions.push(isMet) })
+    return conditions
+  }
+
+  #renderAgain(
+    secret: RenderContext['secret'],
+    hooks: Pick<RenderContext, 'nextCondition' | 'onCondition'>,
+  ): RenderedTemplate | TemplateError {
+    const { template, values, context } = this.#rendered
+    try {
+      return template.render(values, { ...context, ...hooks, secret })
+    } catch (thrown) {
+      if (thrown instanceof TemplateError) return thrown
+      throw thrown
+    }
   }
 }
 
@@ -130,6 +146,9 @@ function bareText({ sql, secretSpans }: RenderedTemplate): string {
   return bare + sql.slice(end)
 }
 
-function wordsOf(text: string): readonly string[] {
-  return text.match(/[\p{L}\p{N}_]+/gu) ?? []
+const isWord = /^[\p{L}\p{N}_]/u
+
+/** Its words, and what stands between them but blanks. */
+function piecesOf(text: string): readonly string[] {
+  return text.match(/[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+/gu) ?? []
 }

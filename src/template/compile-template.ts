@@ -121,7 +121,7 @@ function render(
         variables: startVariables(names, values, context),
         context: callContext,
         writer,
-        decide: context.decide,
+        conditions: context,
       })
       renderer.run(statements)
       return { sql: writer.text, settings, secrets, secretSpans: writer.secretSpans }

@@ -20,22 +20,24 @@ interface RendererOptions {
   readonly variables: Map<string, Value>
   readonly context: CallContext
   readonly writer: SqlWriter
-  readonly decide: RenderContext['decide']
+  readonly conditions: Conditions
 }
+
+type Conditions = Pick<RenderContext, 'decide' | 'nextCondition' | 'onCondition'>
 
 export class Renderer {
   readonly #variables: Map<string, Value>
   readonly #context: CallContext
   readonly #writer: SqlWriter
-  readonly #decide: RenderContext['decide']
+  readonly #conditions: Conditions
   /** Of the expression that runs, for the place of an error. */
   #offset = 0
 
-  constructor({ variables, context, writer, decide }: RendererOptions) {
+  constructor({ variables, context, writer, conditions }: RendererOptions) {
     this.#variables = variables
     this.#context = context
     this.#writer = writer
-    this.#decide = decide
+    this.#conditions = conditions
   }
 
   get offset(): number {
@@ -64,7 +66,7 @@ export class Renderer {
       }
       case 'if':
         for (const { condition, source, body } of statement.branches) {
-          if (this.#decide?.(source) ?? isTruthy(this.#evaluate(condition))) return this.run(body)
+          if (this.#conditions.decide?.(source) ?? this.#isMet(condition)) return this.run(body)
         }
         return this.run(statement.otherwise)
       case 'for':
@@ -82,11 +84,18 @@ export class Renderer {
     }
   }
 
+  #isMet(condition: Expression): boolean {
+    const { nextCondition, onCondition } = this.#conditions
+    const isMet = nextCondition?.() ?? isTruthy(this.#evaluate(condition))
+    onCondition?.(isMet)
+    return isMet
+  }
+
   #runFor(statement: Extract<Statement, { readonly kind: 'for' }>): Flow {
     const value = this.#evaluate(statement.items)
     this.#offset = statement.items.offset
     const items = itemsOf(value, this.#context.meter)
-    const isForced = this.#decide !== undefined && items.length === 0
+    const isForced = this.#conditions.decide !== undefined && items.length === 0
     for (const item of isForced ? [new Placeholder('item', null)] : items) {
       this.#context.meter.spend(1)
       this.#offset = statement.offset
@@ -97,7 +106,7 @@ export class Renderer {
   }
 
   #runWhile(statement: Extract<Statement, { readonly kind: 'while' }>): Flow {
-    while (isTruthy(this.#evaluate(statement.condition))) {
+    while (this.#isMet(statement.condition)) {
       this.#context.meter.spend(1)
       if (this.run(statement.body) === 'break') return 'next'
     }

@@ -65,6 +65,10 @@ export interface RenderContext {
    * nothing run once then. Undefined leaves a condition to the values.
    */
   readonly decide?: (condition: string) => boolean | undefined
+  /** Told what each condition of `{% if %}` and `{% while %}` came to, in turn. */
+  readonly onCondition?: (isMet: boolean) => void
+  /** What the next of these conditions comes to, whatever the values are, as `onCondition` was told it; undefined leaves it to them. */
+  readonly nextCondition?: () => boolean | undefined
   /** `job_timestamp` when the caller's values have none, as `YYYY-MM-DD HH:MM:SS`. */
   readonly jobTimestamp?: string
 }

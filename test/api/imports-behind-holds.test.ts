@@ -1,4 +1,4 @@
-// Imports by URL that find their data source held, and so are tried again before anything of them is stored.
+// Imports by URL that are tried again before anything of them is stored: their data source is held, or their server breaks off.
 
 import t, { type Test } from 'tap'
 import type { Answer } from '../support/api/test-service.ts'
@@ -10,6 +10,7 @@ import {
   testJsonSchema,
   testRows,
   type UrlService,
+  until,
   untilEnded,
 } from '../support/imports/url-imports.ts'
 import { answerFile } from '../support/remote-server.ts'
@@ -66,4 +67,26 @@ t.test('a file that is another one behind a hold is read as it is then', async (
     answer?.(request, response)
   })
   await heldOnce(t, opened, '/rows.csv')
+})
+
+t.test('a file that its server breaks off before a row is stored is begun again', async (t) => {
+  const { service, files, start } = await openUrlService(t)
+  const content = Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+  for (const mode of ['append', 'replace']) {
+    await service.create(mode, testJsonSchema)
+    for (const sentBytes of [1, content.length / 2]) {
+      let breakOff = (): void => undefined
+      files.set('/rows.ndjson', (_, response) => {
+        response.writeHead(200, { 'content-length': content.length }).write(content.subarray(0, sentBytes))
+        breakOff = () => void response.destroy()
+      })
+      const id = jobIdOf(await start({ name: mode, mode }, '/rows.ndjson'))
+      await until(service, id, ({ bytes_read = 0 }) => bytes_read === sentBytes)
+      files.set('/rows.ndjson', answerFile({ content, etag: null, hasRanges: false }))
+      breakOff()
+      const told = { status: 'done', rows_read: 100, imported_rows: 100 }
+      t.match(await untilEnded(service, id), told, `${mode}, broken off after ${sentBytes}`)
+    }
+    t.equal(await service.count(mode), mode === 'append' ? 200 : 100)
+  }
 })

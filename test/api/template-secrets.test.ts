@@ -73,6 +73,39 @@ t.test(
   },
 )
 
+t.test('a value that is no word is not shown either, nor is a short one by what is hidden', async (t) => {
+  const service = await openSecrets()
+  for (const [name, value] of Object.entries({ signs: '()<>[];|', faces: '🙂🙃🙂🙃🙂', letter: 'q' })) {
+    await service.call('POST', `/v0/variables?${new URLSearchParams({ name, value }).toString()}`)
+  }
+  for (const sql of [
+    "SELECT number FROM numbers(1) SETTINGS {{tb_secret('signs')[::-1]}} = 1",
+    "SELECT {{symbol(tb_secret('signs')[::-1])}} FROM numbers(1)",
+    "SELECT {{column(' '.join(tb_secret('faces')))}} FROM numbers(1)",
+  ]) {
+    const { status, text } = await service.call('POST', '/v0/sql', { body: `% ${sql}` })
+    t.ok(status >= 400 && status < 500, `${sql} is refused`)
+    t.notMatch(text + JSON.stringify(service.log.entries), /[|🙂🙃]/u, text)
+  }
+  const sql = "% SELECT number FROM numbers(1) WHERE quantity = {{tb_secret('letter')}}"
+  t.match((await service.call('POST', '/v0/sql', { body: sql })).text, /quantity/)
+})
+
+t.test('who knows the secret is told what is wrong else, where the template asks for it', async (t) => {
+  const service = await openSecrets()
+  const sql = `%
+{% if String(key, '') != tb_secret('plain')[1:-1] %}{{custom_error({'error': 'The key is wrong'}, 403)}}{% end %}
+{% if defined(closed) %}{{custom_error({'error': 'It is closed', 'code': 7}, 422)}}{% end %}
+SELECT {{Int32(n)}} AS n, nothing FROM numbers(1)`
+  const answerOf = (given: object) => service.call('POST', '/v0/sql', { body: JSON.stringify({ q: sql, ...given }) })
+  t.match(await answerOf({ n: 'x' }), { status: 403, json: { error: 'The key is wrong' } })
+  const key = values.plain
+  t.match(await answerOf({ key, closed: 1 }), { status: 422, json: { error: 'It is closed', code: 7 } })
+  t.match(await answerOf({ key, n: 'x' }), { status: 400, text: /validating '+x'+ to type Int32/ })
+  t.match(await answerOf({ key }), { status: 400, text: /Required parameter is not defined/ })
+  t.match(await answerOf({ key, n: 1 }), { status: 400, text: /nothing/ })
+})
+
 t.test('an error of the database has none either, also where it cuts the text', async (t) => {
   const service = await openSecrets()
   for (const sql of [

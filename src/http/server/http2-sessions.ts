@@ -165,6 +165,11 @@ export class Http2Sessions {
     this.#open.add(session)
     session.once('close', () => this.#open.delete(session))
     session.on('error', () => {})
+    const { clock } = this.#deps
+    const queueOf = async (): Promise<ConnectionQueue> => {
+      const { bytesWritten: handedBytes } = socket
+      return { handedBytes, unsentBytes: await this.#queues.unsentBytesOf(socket) }
+    }
     session.setTimeout(keepAliveMs)
     session.on('timeout', () => {
       if (streams.size === 0) {
@@ -175,13 +180,8 @@ export class Http2Sessions {
       session.setTimeout(keepAliveMs)
       if (connectionIdleMsMax === 0) return
       const answerMsMax = Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin)
-      endUnlessAnswered(session, { answerMsMax, markOf: () => this.#queues.markOf(socket) })
+      endUnlessAnswered(session, { answerMsMax, queueOf })
     })
-    const { clock } = this.#deps
-    const queueOf = async (): Promise<ConnectionQueue> => {
-      const { bytesWritten: handedBytes } = socket
-      return { handedBytes, unsentBytes: await this.#queues.unsentBytesOf(socket) }
-    }
     const readers =
       connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock, queueOf }) : null
     session.once('close', () => readers?.close())

@@ -143,7 +143,7 @@ export class UrlImportRun {
         const { records } = this.#details.counts
         if (records > recordsBefore) attempt = 1
         recordsBefore = records
-        if (attempt === attemptsMax || !isPassing(error)) throw error
+        if (attempt === attemptsMax || !(isPassing(error) || this.#mayBeginAnewAfter(error))) throw error
         // The files are closed a little before the jobs.
         if (apiErrorOf(error).code !== 'SHUTTING_DOWN')
           this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
@@ -174,6 +174,12 @@ export class UrlImportRun {
     const ledger = left === null ? null : ({ ...left, fieldColumns: null, likeness: 'open' } as const)
     this.#checkpoint = { ...this.#checkpoint, identity: null, rows: null, ledger }
     this.#ledger = null
+  }
+
+  /** A file that could not be gone on with in its middle is begun anew where nothing of the import is counted. */
+  #mayBeginAnewAfter(error: unknown): boolean {
+    const isChanged = error instanceof ApiError && error.code === 'REMOTE_FILE_CHANGED'
+    return isChanged && (this.#isReplace || !this.#isResumed)
   }
 
   /** Whether rows of the file were stored or set aside before, or may be. */
