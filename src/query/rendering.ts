@@ -103,12 +103,7 @@ export class Rendering {
       template,
       source,
       values: this.#valuesWith(fixed),
-      context: {
-        mode,
-        secretsAs: 'literals',
-        ...(decide === undefined ? {} : { decide }),
-        ...(jobTimestamp === undefined ? {} : { jobTimestamp }),
-      },
+      context: { mode, secretsAs: 'literals', decide, jobTimestamp },
       secretOf: maySecrets ? secretOf : noSecret,
     })
     try {

@@ -64,13 +64,13 @@ export interface RenderContext {
    * Answers conditions of `{% if %}` by their texts in place of the values, so that any branch can be looked at; loops over
    * nothing run once then. Undefined leaves a condition to the values.
    */
-  readonly decide?: (condition: string) => boolean | undefined
+  readonly decide?: ((condition: string) => boolean | undefined) | undefined
   /** Told what each condition of `{% if %}` and `{% while %}` came to, in turn. */
   readonly onCondition?: (isMet: boolean) => void
   /** What the next of these conditions comes to, whatever the values are, as `onCondition` was told it; undefined leaves it to them. */
   readonly nextCondition?: () => boolean | undefined
   /** `job_timestamp` when the caller's values have none, as `YYYY-MM-DD HH:MM:SS`. */
-  readonly jobTimestamp?: string
+  readonly jobTimestamp?: string | undefined
 }
 
 /** What a template asks of the query that runs it. The last call wins. */
