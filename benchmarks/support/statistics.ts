@@ -44,6 +44,33 @@ export function medianInterval(values: readonly number[]): { readonly low: numbe
   return { low, high }
 }
 
+/**
+ * The middle of many ratios that scatter evenly in their logarithms (Hodges and Lehmann: the median of the means of all pairs), and
+ * an interval that holds it with about 95 % (Wilcoxon's ranks). It needs fewer of them than the median for the same interval.
+ */
+export function middleOf(ratios: readonly number[]): {
+  readonly middle: number
+  readonly low: number
+  readonly high: number
+} {
+  assert(ratios.length > 9, 'the ranks of at least ten ratios are near to a normal distribution')
+  const logs = Float64Array.from(ratios, Math.log)
+  const count = logs.length
+  const means = new Float64Array((count * (count + 1)) / 2)
+  let at = 0
+  for (let one = 0; one < count; one += 1) {
+    for (let other = one; other < count; other += 1) {
+      means[at] = ((logs[one] ?? 0) + (logs[other] ?? 0)) / 2
+      at += 1
+    }
+  }
+  means.sort()
+  const spread = 1.96 * Math.sqrt((count * (count + 1) * (2 * count + 1)) / 24)
+  const rank = Math.max(0, Math.floor(means.length / 2 - spread))
+  const ratioAt = (index: number) => Math.exp(means[index] ?? Number.NaN)
+  return { middle: ratioAt(means.length >> 1), low: ratioAt(rank), high: ratioAt(means.length - 1 - rank) }
+}
+
 export interface Percentiles {
   readonly p50: number
   readonly p99: number

@@ -1,8 +1,13 @@
 /** The variable that names the file to which a service writes its windows at SIGUSR2. */
 export const windowsVariable = 'WATCHING_WINDOWS'
 
-/** Long beside what begins and ends in one, short beside what else happens on a machine. */
-export const windowMs = 200
+/** The variable that names what is switched: the rest is on all the time. With `nothing`, windows differ by chance alone. */
+export const switchedVariable = 'WATCHING_SWITCHED'
+
+export const switchable = ['all', 'metrics', 'service-rows', 'traces', 'nothing']
+
+/** On average: long beside what begins and ends in one, short beside what else happens on a machine. */
+export const windowMs = 50
 
 /** What the service did between two looks. */
 export interface Window {
