@@ -1,6 +1,6 @@
 import { findResourceId } from '../catalog/resource-id.ts'
 import { isServiceName } from '../catalog/service-name.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
@@ -41,6 +41,7 @@ import type {
 import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { AloneFault } from './run.types.ts'
+import { hiddenSecret, shownStandIns } from './secret-uses.ts'
 import { type AloneDeps, faultAlone } from './stand-ins.ts'
 import { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -178,12 +179,28 @@ class QueryService implements Query {
   }
 
   async explain(request: ExplainRequest): Promise<Explanation> {
-    const { pipe: nameOrId, node: nodeNameOrId, readScope, signal } = request
+    const { pipe: nameOrId, node: nodeNameOrId, readScope } = request
     const pipe = this.#readablePipe(nameOrId, readScope)
     const node = nodeNameOrId === null ? explainedNode(pipe) : findNode(pipe, nodeNameOrId)
     if (node === undefined) throw errors.EXPLAIN_EMPTY({ name: pipe.name })
-    // The plan does not depend on the values of secrets, so they are not used at all.
-    const rendering = this.#rendering(request, pipe, () => hiddenSecret)
+    let failure: unknown
+    // The plan does not depend on the values of secrets, so they are not used at all. What reads one as a number takes no text.
+    for (const standIn of shownStandIns) {
+      const rendering = this.#rendering(request, pipe, () => standIn)
+      try {
+        return await this.#explainNode({ pipe, node, rendering }, request)
+      } catch (thrown) {
+        if (!isRefusal(thrown) || rendering.secrets.isEmpty) throw thrown
+        failure ??= thrown
+      }
+    }
+    throw failure
+  }
+
+  async #explainNode(
+    { pipe, node, rendering }: { readonly pipe: ReadPipe; readonly node: ReadNode; readonly rendering: Rendering },
+    { readScope, signal }: ExplainRequest,
+  ): Promise<Explanation> {
     const text = rendering.nodeText(node)
     const plan = await this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) }, signal)
     if (plan.isOpaque && !plan.isFiltered) throw errors.PLAN_HIDDEN({ name: pipe.name })
@@ -340,6 +357,10 @@ class QueryService implements Query {
   }
 }
 
+function isRefusal(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.status === 400
+}
+
 function readsServiceAlone({ dependencies }: CompiledQuery): boolean {
   return dependencies.length > 0 && dependencies.every(isServiceName)
 }
@@ -364,8 +385,6 @@ function undescribedOr<Result>(make: () => Result): Result | UndescribedOutput {
 
 type NodeTexts = Pick<Reading, 'nodeText'>
 type Entering = Pick<QueryRequest, 'parameters' | 'readScope'>
-
-const hiddenSecret = '***'
 
 /** All that a pipe gives, through the filter of what it gives. */
 const wholePipe = 'SELECT * FROM _'

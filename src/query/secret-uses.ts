@@ -7,8 +7,10 @@ import type { ParameterValue, RenderContext, RenderedTemplate, Template } from '
 import { TemplateError, templateFault } from '../template/template-error.ts'
 import { maskSecrets } from './message-names.ts'
 
-/** What functions take: a text, a number, a date, a time, an object. The first is shown where a value would be. */
-const shownStandIns: readonly string[] = ['***', '0', '2000-01-01', '2000-01-01 00:00:00', '{}']
+/** Shown where a value would be. */
+export const hiddenSecret = '***'
+/** What functions take: a text, a number, a date, a time, an object. */
+export const shownStandIns: readonly string[] = [hiddenSecret, '0', '2000-01-01', '2000-01-01 00:00:00', '{}']
 /** The same for texts that are compared, word by word: the first is one word. */
 const standIns: readonly string[] = ['secret', ...shownStandIns.slice(1)]
 

@@ -232,10 +232,23 @@ t.test('the plan of a pipe', async (t) => {
     t.match(answer.json(), body)
   }
   secrets.set('key', 'sesame')
-  workspace.addPipe('secret', { end: "% SELECT count() AS c FROM events WHERE org = {{tb_secret('key')}}" }, 'end')
-  const secret = await get('/v0/pipes/secret/explain')
-  t.equal(secret.statusCode, 200)
-  t.notMatch(secret.body, /sesame/)
+  const explain = (condition: string) => {
+    workspace.addPipe('secret', { end: `% SELECT count() AS c FROM events WHERE ${condition}` }, 'end')
+    return get('/v0/pipes/secret/explain')
+  }
+  // What functions take differs, and none of them is given the value.
+  for (const condition of [
+    "org = {{tb_secret('key')}}",
+    "id = toUInt32({{tb_secret('key')}})",
+    "toDate({{tb_secret('key')}}) < today()",
+    "toDateTime({{tb_secret('key')}}, 'UTC') < now()",
+  ]) {
+    const explained = await explain(condition)
+    t.equal(explained.statusCode, 200, explained.body)
+    t.notMatch(explained.body, /sesame/)
+  }
+  const refused = await explain("id = toUInt32({{tb_secret('key')}}) AND toDate({{tb_secret('key')}}) < today()")
+  t.equal(refused.statusCode, 400, 'none of them is both')
 })
 
 t.test('the time of a job is now, unless the request has one', async (t) => {
