@@ -39,6 +39,6 @@ export function endUnlessAnswered(session: ServerHttp2Session, { answerMsMax, qu
 }
 
 /** The queue alone may be as long as before though its client has taken megabytes; null where it is not known. */
-function takenBytes({ handedBytes, unsentBytes }: ConnectionQueue): number | null {
+export function takenBytes({ handedBytes, unsentBytes }: ConnectionQueue): number | null {
   return unsentBytes === null ? null : handedBytes - unsentBytes
 }

@@ -23,6 +23,7 @@ import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
 import { holdBody } from './held-bodies.ts'
+import { closeBehindSession } from './http2-ends.ts'
 import { endUnlessAnswered } from './http2-liveness.ts'
 import { type ConnectionQueue, StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
@@ -55,7 +56,7 @@ export interface Http2Deps {
 const resetsMax = 400
 const resetsWindowMs = 10_000
 
-/** How long, and how much, a client may send on when it has its answer. */
+/** How long, and how much, a client may send on when it has its answer; how long it may leave its end open when all is over. */
 const restMsMax = 5_000
 const restBytesMax = 1024 * 1024
 
@@ -151,7 +152,19 @@ export class Http2Sessions {
     this.#server.once('session', keep)
     this.#server.emit('connection', socket)
     this.#server.off('session', keep)
+    closeBehindSession(socket, { restMsMax, answerMsMax: this.#answerMsMax, queueOf: () => this.#queueOf(socket) })
     return started
+  }
+
+  /** What a client has for the answer to a ping, or to take more of what it is sent. */
+  get #answerMsMax(): number {
+    const { keepAliveMs, connectionIdleMsMax } = this.#options
+    return Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin)
+  }
+
+  async #queueOf(socket: TLSSocket): Promise<ConnectionQueue> {
+    const { bytesWritten: handedBytes } = socket
+    return { handedBytes, unsentBytes: await this.#queues.unsentBytesOf(socket) }
   }
 
   /** Lets all sessions come to their end. */
@@ -166,10 +179,7 @@ export class Http2Sessions {
     session.once('close', () => this.#open.delete(session))
     session.on('error', () => {})
     const { clock } = this.#deps
-    const queueOf = async (): Promise<ConnectionQueue> => {
-      const { bytesWritten: handedBytes } = socket
-      return { handedBytes, unsentBytes: await this.#queues.unsentBytesOf(socket) }
-    }
+    const queueOf = (): Promise<ConnectionQueue> => this.#queueOf(socket)
     session.setTimeout(keepAliveMs)
     session.on('timeout', () => {
       if (streams.size === 0) {
@@ -179,8 +189,7 @@ export class Http2Sessions {
       // Nothing has moved for so long, not even a part of an answer to a slow client. Node tells it once, unless it is set anew.
       session.setTimeout(keepAliveMs)
       if (connectionIdleMsMax === 0) return
-      const answerMsMax = Math.max(connectionIdleMsMax - keepAliveMs, answerMsMin)
-      endUnlessAnswered(session, { answerMsMax, queueOf })
+      endUnlessAnswered(session, { answerMsMax: this.#answerMsMax, queueOf })
     })
     const readers =
       connectionIdleMsMax > 0 ? new StreamReaders({ idleMsMax: connectionIdleMsMax, clock, queueOf }) : null

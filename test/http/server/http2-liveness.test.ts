@@ -2,8 +2,9 @@
 
 import { once } from 'node:events'
 import { connect, createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
-import { type AddressInfo, connect as connectSocket } from 'node:net'
+import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { closeBehindSession } from '../../../src/http/server/http2-ends.ts'
 import { endUnlessAnswered } from '../../../src/http/server/http2-liveness.ts'
 import type { ConnectionQueue } from '../../../src/http/server/http2-readers.ts'
 import { frame, frameTypes, opening, requestHead } from '../../support/http/http2-frames.ts'
@@ -74,4 +75,39 @@ t.test('a client that answers keeps its session', async (t) => {
   client.request({ ':method': 'POST', ':path': '/' })
   for (let pings = 0; pings < 5; pings += 1) await once(client, 'ping')
   t.equal(sessions[0]?.destroyed, false)
+})
+
+/** A client that has sent its preface, never closes its end, and does not answer. */
+async function openHalf(t: Test, queueOf: () => Promise<ConnectionQueue>) {
+  const server = createServer()
+  server.on('session', (session) => void setImmediate(() => session.close()))
+  const taken = new Promise<Socket>((resolve) => {
+    server.on('connection', (socket: Socket) => {
+      closeBehindSession(socket, { restMsMax: 20, answerMsMax: 20, queueOf })
+      resolve(socket)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const client = connectSocket({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.teardown(() => client.destroy())
+  client.on('error', () => {})
+  client.resume()
+  client.write(opening())
+  return { socket: await taken, client }
+}
+
+t.test('a connection goes behind its session, though its client leaves its end open', async (t) => {
+  const { socket } = await openHalf(t, async () => ({ handedBytes: 100, unsentBytes: 0 }))
+  if (!socket.destroyed) await once(socket, 'close')
+  t.ok(socket.destroyed)
+})
+
+t.test('a client that still takes the end of its answers keeps its connection until it takes no more', async (t) => {
+  const left = [300, 200, 100, 100]
+  const { socket } = await openHalf(t, async () => ({ handedBytes: 400, unsentBytes: left.shift() ?? 0 }))
+  if (!socket.destroyed) await once(socket, 'close')
+  t.strictSame(left, [], 'it was looked at until nothing moved')
 })
