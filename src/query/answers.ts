@@ -17,10 +17,8 @@ import type { ColumnCheck } from './column-check.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords, nameable, readOf } from './message-names.ts'
 import type { QueryAnswer } from './query.types.ts'
-import type { Rendering } from './rendering.ts'
 import type { ResponseCache } from './response-cache.ts'
-import type { Run } from './run.types.ts'
-import type { SecretUses } from './secret-uses.ts'
+import type { FaultAlone, Run } from './run.types.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 export interface AnswerOptions extends QueryLimits {
@@ -40,10 +38,11 @@ interface Deps {
 
 /** What failed: without a plan, it was compiling. */
 interface Failed {
-  readonly rendering: Pick<Rendering, 'secrets'>
+  /** Whether a value of a secret may stand in what is said of it. */
+  readonly hasSecrets: boolean
   readonly readScope: ReadScope
   readonly plan?: CompiledQuery
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   readonly isOfAuthor?: boolean
   readonly timeMaxMs?: number | undefined
 }
@@ -78,9 +77,7 @@ export class Answers {
   }
 
   /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
-  failureOf(thrown: unknown, { rendering, readScope, plan, prefix, isOfAuthor, timeMaxMs }: Failed): unknown {
-    const { secrets } = rendering
-    const hasSecrets = !secrets.isEmpty
+  failureOf(thrown: unknown, { hasSecrets, readScope, plan, prefix, isOfAuthor, timeMaxMs }: Failed): unknown {
     const workspace = nameable(this.#deps.workspace, readScope)
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
@@ -88,7 +85,7 @@ export class Answers {
       const placed =
         plan === undefined ? message : withPlace(inUsersWords(message, readOf(plan, workspace)), plan, telling)
       const shown = plan === undefined ? placed : withoutHidden({ message: placed, clickhouseCode }, plan)
-      const told = hasSecrets ? withoutSecrets({ message: shown, clickhouseCode }, secrets) : shown
+      const told = hasSecrets ? withoutSecrets(message) : shown
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined
@@ -96,7 +93,7 @@ export class Answers {
       const failed = plan === undefined ? limits : { ...limits, sql: plan.sql, hint }
       return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), failed)
     }
-    return hasSecrets && thrown instanceof ApiError ? ownWithoutSecrets(thrown, secrets) : thrown
+    return hasSecrets && mayQuote(thrown) ? errors.SQL_INVALID({ reason: untoldReason }) : thrown
   }
 
   async #select(run: Run): Promise<SelectStream> {
@@ -123,11 +120,20 @@ export class Answers {
     const isOfEngine = thrown instanceof StoreError && thrown.kind === 'engine'
     const broken = isOfEngine ? await brokenFilter(run.plan, { store: this.#deps.store, signal: run.signal }) : null
     if (broken !== null) return errors.FILTER_BROKEN({ cause: thrown })
-    if (!run.plan.isOpaque) return this.failureOf(thrown, run)
-    const untold = this.opaqueFailureOf(thrown, run)
+    const failed = { ...run, hasSecrets: run.rendering.hasSecrets }
+    if (!run.plan.isOpaque) {
+      const tellable = failed.hasSecrets && isTellable(thrown) ? await run.tryWithStandIns?.(thrown) : null
+      return this.#failureAlone(tellable, run) ?? this.failureOf(thrown, failed)
+    }
+    const untold = this.opaqueFailureOf(thrown, failed)
     const alone = isPipeFailure(untold) ? await run.tryAlone?.() : null
-    if (alone === null || alone === undefined) return untold
-    return this.failureOf(alone.thrown, { ...run, plan: alone.plan })
+    return this.#failureAlone(alone, run) ?? untold
+  }
+
+  #failureAlone(alone: FaultAlone | null | undefined, run: Run): unknown {
+    if (alone === null || alone === undefined) return undefined
+    const { thrown, plan, prefix } = alone
+    return this.failureOf(thrown, { ...run, plan, prefix, hasSecrets: false })
   }
 
   /** What is told of a failure in what a reader may not know: one answer for all where rows are hidden. */
@@ -135,8 +141,8 @@ export class Answers {
     const told = this.failureOf(thrown, failed)
     // Limits and states tell nothing of the pipes.
     if (!(told instanceof ApiError && told.code === 'SQL_INVALID')) return told
-    const { rendering, plan } = failed
-    const cause = rendering.secrets.isEmpty ? thrown : undefined
+    const { hasSecrets, plan } = failed
+    const cause = hasSecrets ? undefined : thrown
     if (plan.isFiltered || !(thrown instanceof StoreError)) return errors.PIPE_FAILED({ reason: null, cause })
     // What `throwIf` says is its author's, for whoever reads.
     return isOwnText(thrown.message) ? told : errors.PIPE_FAILED({ reason: codeOf(thrown.message) || null, cause })
@@ -196,25 +202,24 @@ function codeOf(message: string): string {
   return /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
 }
 
-function withoutSecrets(
-  { message, clickhouseCode }: Pick<StoreError, 'message' | 'clickhouseCode'>,
-  secrets: SecretUses,
-): string {
-  const isValueless = clickhouseCode !== undefined && valuelessCodes.has(clickhouseCode)
-  const told = isValueless ? secrets.without(message) : null
-  return told ?? `The query failed; it uses secrets, so no more is told of the error ${codeOf(message)}`.trimEnd()
+function withoutSecrets(message: string): string {
+  return `The query failed; it uses secrets, so no more is told of the error ${codeOf(message)}`.trimEnd()
 }
 
+const untoldReason = 'The query is refused; it uses secrets, so no more is told of why'
+
 /** Of refusals that quote the query; those of templates have no values. */
-function ownWithoutSecrets(error: ApiError, secrets: SecretUses): ApiError {
-  const { code, status, message, hint = '' } = error
-  if (code === 'TEMPLATE_INVALID' || !quotingStatuses.has(status)) return error
-  const reason = secrets.without(message)
-  if (reason === message && secrets.without(hint) === hint) return error
-  return errors.SQL_INVALID({ reason: reason ?? 'The query is refused; it uses secrets, so no more is told of why' })
+export function mayQuote(thrown: unknown): thrown is ApiError {
+  return thrown instanceof ApiError && thrown.code !== 'TEMPLATE_INVALID' && quotingStatuses.has(thrown.status)
 }
 
 const quotingStatuses: ReadonlySet<number> = new Set([400, 403, 404])
+
+/** Whether something else than a value is wrong, so that it is wrong with stand-ins too. */
+function isTellable(thrown: unknown): boolean {
+  if (!(thrown instanceof StoreError)) return mayQuote(thrown)
+  return thrown.clickhouseCode !== undefined && valuelessCodes.has(thrown.clickhouseCode)
+}
 
 const longLiteral = /'[^']{1024}/
 

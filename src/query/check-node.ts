@@ -26,7 +26,7 @@ import { columnsBy, describings, type ResultColumn } from './describe-query.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords } from './message-names.ts'
 import { Rendering } from './rendering.ts'
-import { type AloneDeps, faultAlone, type OwnText } from './stand-ins.ts'
+import { type AloneDeps, describingAlone, faultAlone, type OwnText } from './stand-ins.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
@@ -317,9 +317,8 @@ async function opaqueRefusal(
   const alone = await faultAlone({ ...own, catalogVersion, isRun: false }, deps.alone, signal)
   if (alone === null) return errors.PIPE_FAILED({ reason: null, cause: refusal })
   const { thrown, plan } = alone
-  const [, describing] = describings
   const hint = thrown instanceof StoreError ? adviceFor(thrown.message, plan) : undefined
-  const told = inAuthorsWords(thrown, plan, { workspace: deps.workspace, describing })
+  const told = inAuthorsWords(thrown, plan, { workspace: deps.workspace, describing: describingAlone })
   return toQueryError(told, { ...options, sql: plan.sql, hint })
 }
 

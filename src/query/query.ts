@@ -6,9 +6,10 @@ import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
 import { UndescribedOutput } from '../sql/undescribed-output.ts'
 import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
 import { type AnswerFormat, answerFormat } from './answer-formats.ts'
-import { type AnswerOptions, Answers } from './answers.ts'
+import { type AnswerOptions, Answers, mayQuote } from './answers.ts'
 import { sqlBelow } from './branch-reads.ts'
 import { type CheckFilter, createFilterCheck } from './check-filter.ts'
 import {
@@ -40,9 +41,9 @@ import type {
 } from './query.types.ts'
 import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
-import type { AloneFault } from './run.types.ts'
-import { hiddenSecret, shownStandIns } from './secret-uses.ts'
-import { type AloneDeps, faultAlone } from './stand-ins.ts'
+import type { FaultAlone } from './run.types.ts'
+import { hiddenSecret, standIns } from './secret-use.ts'
+import { type AloneDeps, describingAlone, faultAlone, faultOfPlan } from './stand-ins.ts'
 import { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
@@ -127,6 +128,7 @@ class QueryService implements Query {
       readScope,
       isOfAuthor: true,
       tryAlone: () => this.#faultAlone(question, request.signal),
+      tryWithStandIns: (thrown: unknown) => this.#faultWithStandIns(thrown, question, request.signal),
       format,
       settings: request.settings,
       cacheTtlSeconds,
@@ -166,6 +168,7 @@ class QueryService implements Query {
       readScope,
       isOfAuthor: request.sql !== null,
       tryAlone: request.sql === null ? undefined : () => this.#faultAlone(question, signal),
+      tryWithStandIns: (thrown: unknown) => this.#faultWithStandIns(thrown, question, signal),
       format,
       settings,
       cacheTtlSeconds,
@@ -185,12 +188,12 @@ class QueryService implements Query {
     if (node === undefined) throw errors.EXPLAIN_EMPTY({ name: pipe.name })
     let failure: unknown
     // The plan does not depend on the values of secrets, so they are not used at all. What reads one as a number takes no text.
-    for (const standIn of shownStandIns) {
+    for (const standIn of standIns) {
       const rendering = this.#rendering(request, pipe, () => standIn)
       try {
         return await this.#explainNode({ pipe, node, rendering }, request)
       } catch (thrown) {
-        if (!isRefusal(thrown) || rendering.secrets.isEmpty) throw thrown
+        if (!isRefusal(thrown) || !rendering.hasSecrets) throw thrown
         failure ??= thrown
       }
     }
@@ -290,7 +293,10 @@ class QueryService implements Query {
       // The catalog has changed all the while.
       throw errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 })
     } catch (thrown) {
-      throw this.#answers.failureOf(thrown, question)
+      const told =
+        question.rendering.hasSecrets && mayQuote(thrown) ? this.#refusalWithStandIns(thrown, question) : null
+      const { readScope, rendering } = question
+      throw told ?? this.#answers.failureOf(thrown, { readScope, hasSecrets: rendering.hasSecrets })
     }
   }
 
@@ -312,11 +318,45 @@ class QueryService implements Query {
     return { workspace, database, readScope, findServiceSource, nodeText, fixed: rendering.fixed }
   }
 
-  #faultAlone({ rendering, readScope, text, scope }: Question, signal: AbortSignal): Promise<AloneFault | null> {
+  #faultAlone(question: Question, signal: AbortSignal): Promise<FaultAlone | null> {
     const { catalogVersion } = this.#deps.workspace
-    const nodeText: Reading['nodeText'] = (node, fixed) => rendering.nodeText(node, fixed)
-    const names = scope(this.#reading({ rendering, readScope, nodeText }))
-    return faultAlone({ text, scope: names, catalogVersion, isRun: true }, this.#alone, signal)
+    const { text, scope } = this.#withStandIn(hiddenSecret, question)
+    return faultAlone({ text, scope, catalogVersion, isRun: true }, this.#alone, signal)
+  }
+
+  /** The question's text, and the names that it sees, with a stand-in for each secret. */
+  #withStandIn(standIn: string, { rendering, readScope, text, scope }: Question) {
+    const again = rendering.hasSecrets ? rendering.withStandIn(standIn, text) : { rendering, text }
+    const nodeText: Reading['nodeText'] = (node, fixed) => again.rendering.nodeText(node, fixed)
+    return { text: again.text, scope: scope(this.#reading({ rendering: again.rendering, readScope, nodeText })) }
+  }
+
+  /** What becomes of the question with one stand-in after the other for its secrets: plans, and refusals. */
+  *#triesWithStandIns(question: Question): Generator<CompiledQuery | ApiError> {
+    const outputOf = this.#outputsOf(this.#deps.workspace.catalogVersion)
+    for (const standIn of standIns) {
+      const tried = refusedOr(() => {
+        const { text, scope } = this.#withStandIn(standIn, question)
+        return undescribedOr(() => compileQuery(text, { scope, outputOf }))
+      })
+      if (!(tried instanceof UndescribedOutput)) yield tried
+    }
+  }
+
+  #refusalWithStandIns({ code }: ApiError, question: Question): ApiError | null {
+    for (const tried of this.#triesWithStandIns(question)) {
+      if (tried instanceof ApiError && tried.code === code) return tried
+    }
+    return null
+  }
+
+  async #faultWithStandIns(thrown: unknown, question: Question, signal: AbortSignal): Promise<FaultAlone | null> {
+    for (const tried of this.#triesWithStandIns(question)) {
+      if (tried instanceof ApiError) continue
+      const fault = await faultOfPlan({ plan: tried, isRun: false }, this.#alone, signal)
+      if (isAlike(fault, thrown)) return { thrown: fault, plan: tried, prefix: describingAlone }
+    }
+    return null
   }
 
   /** Asks for the columns of what a pipe gives; what that reads through filters of its own was asked for before. */
@@ -336,7 +376,7 @@ class QueryService implements Query {
     } catch (thrown) {
       // The engine may have computed constants of what the filter is to hide.
       const hiding = { ...plan, isFiltered: true }
-      throw this.#answers.opaqueFailureOf(thrown, { rendering, readScope, plan: hiding })
+      throw this.#answers.opaqueFailureOf(thrown, { hasSecrets: rendering.hasSecrets, readScope, plan: hiding })
     }
   }
 
@@ -381,6 +421,20 @@ function undescribedOr<Result>(make: () => Result): Result | UndescribedOutput {
     if (thrown instanceof UndescribedOutput) return thrown
     throw thrown
   }
+}
+
+function refusedOr<Result>(make: () => Result): Result | ApiError {
+  try {
+    return make()
+  } catch (thrown) {
+    if (thrown instanceof ApiError) return thrown
+    throw thrown
+  }
+}
+
+function isAlike(one: unknown, other: unknown): boolean {
+  if (one instanceof StoreError && other instanceof StoreError) return one.clickhouseCode === other.clickhouseCode
+  return one instanceof ApiError && other instanceof ApiError && one.code === other.code
 }
 
 type NodeTexts = Pick<Reading, 'nodeText'>

@@ -4,7 +4,7 @@ import type { ParameterValue, RenderContext, Template, TemplateSettings, TextSpa
 import { TemplateError } from '../template/template-error.ts'
 import { type FixedValues, nothingFixed } from './fixed-parameters.ts'
 import { checkSecretPlaces } from './secret-places.ts'
-import { SecretUses } from './secret-uses.ts'
+import { SecretUse } from './secret-use.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
 
@@ -23,20 +23,28 @@ export interface RenderingOptions {
   readonly jobTimestamp?: string
   /** Which branches are taken, whatever the values are. */
   readonly decide?: RenderContext['decide']
+  /** What stands for each secret; absent are their values. */
+  readonly standIn?: string
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
 export class Rendering {
-  /** The secrets that stand in the texts: none of their values may be shown. */
-  readonly secrets = new SecretUses()
   readonly #options: RenderingOptions
   readonly #texts = new Map<string, RenderedText>()
   readonly #templates: Template[] = []
+  /** By texts with secrets in them, what they were made of. */
+  readonly #secretTexts = new Map<string, Written>()
+  #hasSecrets = false
   #maxThreads: number | null = null
   #hasPlaceholders = false
 
   constructor(options: RenderingOptions) {
     this.#options = options
+  }
+
+  /** Whether a template was given the value of a secret, which may not be shown. */
+  get hasSecrets(): boolean {
+    return this.#hasSecrets
   }
 
   /** The most threads that one of the texts asks for; null when none does. */
@@ -52,6 +60,13 @@ export class Rendering {
   /** What is fixed for the caller's own text, and for the pipe that it enters. */
   get fixed(): FixedValues {
     return this.#options.fixed ?? nothingFixed
+  }
+
+  /** The same with a stand-in for each secret, and what one of its texts is in it. Raises what `render` does. */
+  withStandIn(standIn: string, text: string): { readonly rendering: Rendering; readonly text: string } {
+    const rendering = new Rendering({ ...this.#options, standIn })
+    const written = this.#secretTexts.get(text)
+    return { rendering, text: written === undefined ? text : rendering.render(written.source, written.rights).text }
   }
 
   /** Names of values that were given, and that neither the texts until now nor `others` have a parameter for. */
@@ -95,29 +110,31 @@ export class Rendering {
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets, fixed = this.fixed }: TextRights): RenderedText {
-    const { templates, mode, jobTimestamp, decide, secretOf } = this.#options
+    const { templates, mode, jobTimestamp, decide, secretOf, standIn } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     this.#templates.push(template)
-    const use = this.secrets.add({
+    const use = new SecretUse({
       template,
-      source,
       values: this.#valuesWith(fixed),
       context: { mode, secretsAs: 'literals', decide, jobTimestamp },
       secretOf: maySecrets ? secretOf : noSecret,
     })
     try {
-      const rendered = use.render()
+      const rendered = standIn === undefined ? use.render() : use.renderWith(standIn)
       const { settings } = rendered
       const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
       checkSecretPlaces(text, secretSpans)
       this.#note(settings)
+      if (use.hasSecrets) this.#secretTexts.set(text, { source, rights: { maySecrets, fixed } })
       const hasUnknown = secretSpans.length > 0 || template.parameters.some((parameter) => parameter.default === null)
       this.#hasPlaceholders ||= mode === 'check' && hasUnknown
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
       const told = thrown instanceof TemplateError ? use.failureOf(thrown) : thrown
       throw toTemplateFailure(told, () => this.#misspelt(template))
+    } finally {
+      this.#hasSecrets ||= use.hasSecrets
     }
   }
 
@@ -154,6 +171,11 @@ function isUsed(name: string, { parameters }: Template): boolean {
 interface TextRights {
   readonly maySecrets: boolean
   readonly fixed?: FixedValues
+}
+
+interface Written {
+  readonly source: string
+  readonly rights: TextRights
 }
 
 interface RenderedNode {

@@ -15,9 +15,9 @@ import { StoreError } from '../store/store-error.ts'
 import type { Agreement } from './agreement.ts'
 import { faultOf } from './broken-filter.ts'
 import type { ColumnCheck } from './column-check.ts'
-import { columnsBy } from './describe-query.ts'
+import { columnsBy, describings } from './describe-query.ts'
 import type { OutputColumns } from './output-columns.ts'
-import type { AloneFault } from './run.types.ts'
+import type { FaultAlone } from './run.types.ts'
 
 export interface AloneDeps {
   readonly store: Pick<Store, 'select'>
@@ -36,7 +36,7 @@ export interface OwnText {
 }
 
 /** The fault that the text has without its pipes; null where none is found, or one of the pipes has no columns. */
-export async function faultAlone(own: OwnText, deps: AloneDeps, signal: AbortSignal): Promise<AloneFault | null> {
+export async function faultAlone(own: OwnText, deps: AloneDeps, signal: AbortSignal): Promise<FaultAlone | null> {
   try {
     const tables = await emptyTables(own, deps, signal)
     const plan = compileQuery(own.text, { scope: withEmptyTables(own.scope, tables) })
@@ -100,7 +100,11 @@ function keyOf({ id, variant = '' }: QuerySource): string {
   return `${id} ${variant}`
 }
 
-async function faultOfPlan(
+/** What stands before a query that is not run. */
+export const [, describingAlone] = describings
+
+/** What the engine says of a plan; null where it takes it. */
+export async function faultOfPlan(
   { plan, isRun }: { readonly plan: CompiledQuery; readonly isRun: boolean },
   { store, agreement, columns }: AloneDeps,
   signal: AbortSignal,
@@ -109,7 +113,7 @@ async function faultOfPlan(
     await agreement.shapeOfAgreed(plan, signal)
     await columns.check(plan, signal)
     if (isRun) return await faultOf(plan, { store, signal })
-    await columnsBy('DESCRIBE TABLE (', plan, { store, signal })
+    await columnsBy(describingAlone, plan, { store, signal })
     return null
   } catch (thrown) {
     if (thrown instanceof ApiError || thrown instanceof StoreError) return thrown

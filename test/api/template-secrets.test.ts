@@ -133,3 +133,72 @@ SELECT {{Int32(n)}} AS n, nothing FROM numbers(1) WHERE {{tb_secret('plain')}} !
   t.match(await answerOf({}), { status: 400, text: /Required parameter is not defined/ })
   t.match(await answerOf({ n: 1 }), { status: 400, text: /nothing/ })
 })
+
+t.test('an error of a query is the same whatever the value is', async (t) => {
+  const service = await shared.take()
+  const name = 'changing'
+  await service.call('POST', `/v0/variables?${new URLSearchParams({ name, value: 'first' }).toString()}`)
+  const secret = `tb_secret('${name}')`
+  const compared = `SELECT number FROM numbers(1) WHERE toString(number) = {{${secret}}}`
+  const queries = [
+    `${compared} AND nope`,
+    `${compared} AND`,
+    `${compared} FORMAT Nope`,
+    `EXPLAIN ${compared}`,
+    `SELECT number FROM numbers(1) WHERE CAST(number, {{${secret}}}) = 1`,
+    `SELECT number FROM numbers(1) WHERE JSONExtract('{}', 'k', {{${secret}}}) = 1`,
+    `{% if ${secret} == 'x' %}{% end %} SELECT nope`,
+    `{% if ${secret} == 'x' %}{% end %} SELECT toDateTime(now(), 'xx_KxQm_yy')`,
+    `SELECT {{symbol(${secret})}} FROM numbers(1)`,
+    `SELECT nope_{{len(${secret})}}`,
+    `SELECT number FROM {{table(${secret})}}`,
+    `{{Int32(${secret})}}`,
+  ]
+  const values = [
+    'KxQmvTzwBrJdYf',
+    'pin-4711',
+    '-5',
+    '--',
+    '1',
+    'a',
+    'zone',
+    'line',
+    '.',
+    "'",
+    '"',
+    '***',
+    '0',
+    'secret',
+  ]
+  const told = new Map(queries.map((query) => [query, new Set<string>()]))
+  for (const value of values) {
+    await service.call('PUT', `/v0/variables/${name}?${new URLSearchParams({ value }).toString()}`)
+    for (const [query, answers] of told) {
+      const { status, text } = await service.call('POST', '/v0/sql', { body: `% ${query}` })
+      answers.add(`${status} ${text}`)
+    }
+  }
+  for (const [query, answers] of told)
+    t.match([...answers], [/^4/], query) && t.equal(answers.size, 1, [...answers].join('\n'))
+})
+
+t.test('who reads a pipe with a secret learns nothing of it by what he guesses', async (t) => {
+  const service = await openSecrets()
+  const condition = "{{tb_secret('plain')}} != '' AND toDateTime(now(), {{String(tz, 'UTC')}}) > '2020-01-01 00:00:00'"
+  const sql = `% SELECT number FROM numbers(1) WHERE ${condition}`
+  await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'guarded', nodes: [{ name: 'end', sql }] }) })
+  await service.call('POST', '/v0/pipes/guarded/nodes/end/endpoint')
+  const { json } = await service.call('POST', '/v0/tokens?name=reader&scope=PIPES:READ:guarded')
+  const { token } = json as { readonly token: string }
+  const ask = (query: Readonly<Record<string, string>>) =>
+    service.call('GET', `/v0/pipes/guarded.json?${new URLSearchParams({ ...query, token }).toString()}`, { token })
+  t.match(await ask({}), { status: 200 })
+  for (const guess of ['KxQm', 'KxQn']) {
+    t.match(
+      await ask({ tz: `xx_${guess}_yy` }),
+      { status: 400, text: `xx_${guess}_yy` },
+      'his own text is told as it is',
+    )
+    t.match(await ask({ q: `SELECT xx_${guess}_yy FROM _` }), { status: 400, text: `xx_${guess}_yy` })
+  }
+})
