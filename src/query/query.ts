@@ -318,10 +318,12 @@ class QueryService implements Query {
     return { workspace, database, readScope, findServiceSource, nodeText, fixed: rendering.fixed }
   }
 
-  #faultAlone(question: Question, signal: AbortSignal): Promise<FaultAlone | null> {
+  async #faultAlone(question: Question, signal: AbortSignal): Promise<FaultAlone | null> {
     const { catalogVersion } = this.#deps.workspace
-    const { text, scope } = this.#withStandIn(hiddenSecret, question)
-    return faultAlone({ text, scope, catalogVersion, isRun: true }, this.#alone, signal)
+    const own = refusedOr(() => this.#withStandIn(hiddenSecret, question))
+    // Its template may take no such text.
+    if (own instanceof ApiError) return null
+    return await faultAlone({ ...own, catalogVersion, isRun: true }, this.#alone, signal)
   }
 
   /** The question's text, and the names that it sees, with a stand-in for each secret. */

@@ -23,8 +23,8 @@ export interface RenderingOptions {
   readonly jobTimestamp?: string
   /** Which branches are taken, whatever the values are. */
   readonly decide?: RenderContext['decide']
-  /** What stands for each secret; absent are their values. */
-  readonly standIn?: string
+  /** What stands for each secret of another one's texts; absent are their values. */
+  readonly again?: { readonly of: Rendering; readonly standIn: string }
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
@@ -34,7 +34,8 @@ export class Rendering {
   readonly #templates: Template[] = []
   /** By texts with secrets in them, what they were made of. */
   readonly #secretTexts = new Map<string, Written>()
-  #hasSecrets = false
+  /** By what they were made of. */
+  readonly #secretUses = new Map<string, SecretUse>()
   #maxThreads: number | null = null
   #hasPlaceholders = false
 
@@ -44,7 +45,7 @@ export class Rendering {
 
   /** Whether a template was given the value of a secret, which may not be shown. */
   get hasSecrets(): boolean {
-    return this.#hasSecrets
+    return this.#secretUses.size > 0
   }
 
   /** The most threads that one of the texts asks for; null when none does. */
@@ -64,7 +65,7 @@ export class Rendering {
 
   /** The same with a stand-in for each secret, and what one of its texts is in it. Raises what `render` does. */
   withStandIn(standIn: string, text: string): { readonly rendering: Rendering; readonly text: string } {
-    const rendering = new Rendering({ ...this.#options, standIn })
+    const rendering = new Rendering({ ...this.#options, again: { of: this, standIn } })
     const written = this.#secretTexts.get(text)
     return { rendering, text: written === undefined ? text : rendering.render(written.source, written.rights).text }
   }
@@ -110,32 +111,39 @@ export class Rendering {
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets, fixed = this.fixed }: TextRights): RenderedText {
-    const { templates, mode, jobTimestamp, decide, secretOf, standIn } = this.#options
+    const { templates, mode, again } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     this.#templates.push(template)
-    const use = new SecretUse({
+    const written = { source, rights: { maySecrets, fixed } }
+    const known = again === undefined ? undefined : again.of.#secretUses.get(keyOf(written))
+    const use = known ?? this.#createUse(template, written.rights)
+    try {
+      const rendered = again === undefined ? use.render() : use.renderWith(again.standIn)
+      const { settings } = rendered
+      const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
+      checkSecretPlaces(text, secretSpans)
+      this.#note(settings)
+      if (again === undefined && use.hasSecrets) this.#secretTexts.set(text, written)
+      const hasUnknown = secretSpans.length > 0 || template.parameters.some((parameter) => parameter.default === null)
+      this.#hasPlaceholders ||= mode === 'check' && hasUnknown
+      return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
+    } catch (thrown) {
+      const isToldAgain = again === undefined && thrown instanceof TemplateError
+      throw toTemplateFailure(isToldAgain ? use.failureOf(thrown) : thrown, () => this.#misspelt(template))
+    } finally {
+      if (again === undefined && use.hasSecrets) this.#secretUses.set(keyOf(written), use)
+    }
+  }
+
+  #createUse(template: Template, { maySecrets, fixed }: Required<TextRights>): SecretUse {
+    const { mode, jobTimestamp, decide, secretOf } = this.#options
+    return new SecretUse({
       template,
       values: this.#valuesWith(fixed),
       context: { mode, secretsAs: 'literals', decide, jobTimestamp },
       secretOf: maySecrets ? secretOf : noSecret,
     })
-    try {
-      const rendered = standIn === undefined ? use.render() : use.renderWith(standIn)
-      const { settings } = rendered
-      const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
-      checkSecretPlaces(text, secretSpans)
-      this.#note(settings)
-      if (use.hasSecrets) this.#secretTexts.set(text, { source, rights: { maySecrets, fixed } })
-      const hasUnknown = secretSpans.length > 0 || template.parameters.some((parameter) => parameter.default === null)
-      this.#hasPlaceholders ||= mode === 'check' && hasUnknown
-      return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
-    } catch (thrown) {
-      const told = thrown instanceof TemplateError ? use.failureOf(thrown) : thrown
-      throw toTemplateFailure(told, () => this.#misspelt(template))
-    } finally {
-      this.#hasSecrets ||= use.hasSecrets
-    }
   }
 
   #valuesWith({ values }: FixedValues): ParameterValues {
@@ -175,7 +183,11 @@ interface TextRights {
 
 interface Written {
   readonly source: string
-  readonly rights: TextRights
+  readonly rights: Required<TextRights>
+}
+
+function keyOf({ source, rights: { fixed } }: Written): string {
+  return `${fixed.key} ${source}`
 }
 
 interface RenderedNode {

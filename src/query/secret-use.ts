@@ -21,6 +21,8 @@ interface Rendered {
 export class SecretUse {
   readonly #rendered: Rendered
   #hasSecrets = false
+  /** What conditions came to, once that is asked for. */
+  #conditions: readonly boolean[] | undefined
 
   constructor(rendered: Rendered) {
     this.#rendered = rendered
@@ -51,7 +53,8 @@ export class SecretUse {
    */
   renderWith(standIn: string): RenderedTemplate {
     const { secretOf } = this.#rendered
-    const left = this.#conditions().values()
+    this.#conditions ??= this.#lookAtConditions()
+    const left = this.#conditions.values()
     return this.#renderAgain((name) => (secretOf(name) === undefined ? undefined : standIn), {
       nextCondition: () => left.next().value,
     })
@@ -69,7 +72,7 @@ export class SecretUse {
     return new TemplateError(templateFault(reason), { cause: undefined, place: { line, column } })
   }
 
-  #conditions(): readonly boolean[] {
+  #lookAtConditions(): readonly boolean[] {
     const conditions: boolean[] = []
     const onCondition = (isMet: boolean): void => void conditions.push(isMet)
     // It may fail as it did before; what came until then is there.
