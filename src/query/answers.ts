@@ -1,10 +1,10 @@
 import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
-import { ApiError, errors } from '../shared/errors/errors.ts'
+import { ApiError, type ErrorCode, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { wrapQuery } from '../sql/own-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
-import { countingCodes, valuelessCodes } from '../store/engine-codes.ts'
+import { countingCodes, valueCodes, valuelessCodes } from '../store/engine-codes.ts'
 import { isOwnText } from '../store/engine-message.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -208,17 +208,19 @@ function withoutSecrets(message: string): string {
 
 const untoldReason = 'The query is refused; it uses secrets, so no more is told of why'
 
-/** Of refusals that quote the query; those of templates have no values. */
+/** Whether it is a refusal that quotes the query: those of templates have no values, and of what a reader may not know nothing is told. */
 export function mayQuote(thrown: unknown): thrown is ApiError {
-  return thrown instanceof ApiError && thrown.code !== 'TEMPLATE_INVALID' && quotingStatuses.has(thrown.status)
+  return thrown instanceof ApiError && !valuelessErrors.has(thrown.code) && quotingStatuses.has(thrown.status)
 }
+
+const valuelessErrors: ReadonlySet<ErrorCode> = new Set(['PIPE_FAILED', 'TEMPLATE_INVALID'])
 
 const quotingStatuses: ReadonlySet<number> = new Set([400, 403, 404])
 
 /** Whether something else than a value is wrong, so that it is wrong with stand-ins too. */
 function isTellable(thrown: unknown): boolean {
   if (!(thrown instanceof StoreError)) return mayQuote(thrown)
-  return thrown.clickhouseCode !== undefined && valuelessCodes.has(thrown.clickhouseCode)
+  return thrown.kind === 'engine' && thrown.clickhouseCode !== undefined && !valueCodes.has(thrown.clickhouseCode)
 }
 
 const longLiteral = /'[^']{1024}/

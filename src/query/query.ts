@@ -42,7 +42,7 @@ import type {
 import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
 import type { FaultAlone } from './run.types.ts'
-import { hiddenSecret, standIns } from './secret-use.ts'
+import { hiddenSecret, standIns, standInsInTime } from './secret-use.ts'
 import { type AloneDeps, describingAlone, faultAlone, faultOfPlan } from './stand-ins.ts'
 import { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -336,7 +336,7 @@ class QueryService implements Query {
   /** What becomes of the question with one stand-in after the other for its secrets: plans, and refusals. */
   *#triesWithStandIns(question: Question): Generator<CompiledQuery | ApiError> {
     const outputOf = this.#outputsOf(this.#deps.workspace.catalogVersion)
-    for (const standIn of standIns) {
+    for (const standIn of standInsInTime()) {
       const tried = refusedOr(() => {
         const { text, scope } = this.#withStandIn(standIn, question)
         return undescribedOr(() => compileQuery(text, { scope, outputOf }))

@@ -7,8 +7,29 @@ import { TemplateError, templateFault } from '../template/template-error.ts'
 
 /** Shown where a value would be. */
 export const hiddenSecret = '***'
-/** What functions take: a text, a number, a date, a time, an object. */
-export const standIns: readonly string[] = [hiddenSecret, '0', '2000-01-01', '2000-01-01 00:00:00', '{}']
+/** What functions take: a text, a number, a date, a time, an object, a UUID, an address. */
+export const standIns: readonly string[] = [
+  ...[hiddenSecret, '0', '2000-01-01', '2000-01-01 00:00:00', '{}'],
+  ...['00000000-0000-0000-0000-000000000000', '127.0.0.1'],
+]
+
+/** Each is tried in the thread that serves all requests, and a template may take long. */
+const triesMsMax = 250
+
+/** The first of them, and others as long as there is time. */
+export function* standInsInTime(): Generator<string> {
+  const endMs = performance.now() + triesMsMax
+  for (const standIn of standIns) {
+    yield standIn
+    if (performance.now() >= endMs) return
+  }
+}
+
+/** What a condition came to, and where it stands in the template. */
+interface Condition {
+  readonly isMet: boolean
+  readonly offset: number
+}
 
 interface Rendered {
   readonly template: Template
@@ -22,7 +43,7 @@ export class SecretUse {
   readonly #rendered: Rendered
   #hasSecrets = false
   /** What conditions came to, once that is asked for. */
-  #conditions: readonly boolean[] | undefined
+  #conditions: readonly Condition[] | undefined
 
   constructor(rendered: Rendered) {
     this.#rendered = rendered
@@ -49,14 +70,18 @@ export class SecretUse {
   /**
    * The same with a stand-in for each secret. Conditions come to what they came to, as people write them to tell who knows the secret.
    *
-   * @throws TemplateError
+   * @throws TemplateError also where others are met than before, as in a loop over a secret that is longer.
    */
   renderWith(standIn: string): RenderedTemplate {
     const { secretOf } = this.#rendered
     this.#conditions ??= this.#lookAtConditions()
     const left = this.#conditions.values()
     return this.#renderAgain((name) => (secretOf(name) === undefined ? undefined : standIn), {
-      nextCondition: () => left.next().value,
+      nextCondition(offset) {
+        const next = left.next().value
+        if (next !== undefined && next.offset !== offset) throw atOtherCondition
+        return next?.isMet
+      },
     })
   }
 
@@ -64,7 +89,7 @@ export class SecretUse {
   failureOf(thrown: TemplateError): TemplateError {
     if (!this.#hasSecrets) return thrown
     const { line, column } = thrown
-    for (const standIn of standIns) {
+    for (const standIn of standInsInTime()) {
       const again = templateErrorOf(() => this.renderWith(standIn))
       if (again?.line === line && again.column === column) return again
     }
@@ -72,9 +97,9 @@ export class SecretUse {
     return new TemplateError(templateFault(reason), { cause: undefined, place: { line, column } })
   }
 
-  #lookAtConditions(): readonly boolean[] {
-    const conditions: boolean[] = []
-    const onCondition = (isMet: boolean): void => void conditions.push(isMet)
+  #lookAtConditions(): readonly Condition[] {
+    const conditions: Condition[] = []
+    const onCondition = (isMet: boolean, offset: number): void => void conditions.push({ isMet, offset })
     // It may fail as it did before; what came until then is there.
     templateErrorOf(() => this.#renderAgain(this.#rendered.secretOf, { onCondition }))
     return conditions
@@ -88,6 +113,12 @@ export class SecretUse {
     return template.render(values, { ...context, ...hooks, secret })
   }
 }
+
+/** Of no place of a template, so that nobody is told it. */
+const atOtherCondition = new TemplateError(templateFault('conditions differ with a stand-in'), {
+  cause: undefined,
+  place: { line: 0, column: 0 },
+})
 
 function templateErrorOf(render: () => unknown): TemplateError | null {
   try {

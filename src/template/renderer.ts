@@ -86,8 +86,9 @@ export class Renderer {
 
   #isMet(condition: Expression): boolean {
     const { nextCondition, onCondition } = this.#conditions
-    const isMet = nextCondition?.() ?? isTruthy(this.#evaluate(condition))
-    onCondition?.(isMet)
+    const { offset } = condition
+    const isMet = nextCondition?.(offset) ?? isTruthy(this.#evaluate(condition))
+    onCondition?.(isMet, offset)
     return isMet
   }
 

@@ -66,9 +66,9 @@ export interface RenderContext {
    */
   readonly decide?: ((condition: string) => boolean | undefined) | undefined
   /** Told what each condition of `{% if %}` and `{% while %}` came to, in turn. */
-  readonly onCondition?: (isMet: boolean) => void
+  readonly onCondition?: (isMet: boolean, offset: number) => void
   /** What the next of these conditions comes to, whatever the values are, as `onCondition` was told it; undefined leaves it to them. */
-  readonly nextCondition?: () => boolean | undefined
+  readonly nextCondition?: (offset: number) => boolean | undefined
   /** `job_timestamp` when the caller's values have none, as `YYYY-MM-DD HH:MM:SS`. */
   readonly jobTimestamp?: string | undefined
 }
