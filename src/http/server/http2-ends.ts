@@ -1,16 +1,11 @@
 import type { Socket } from 'node:net'
 import { type LivenessRules, takenBytes } from './http2-liveness.ts'
 
-interface EndRules extends LivenessRules {
-  /** How long a client that has all may leave its end open. */
-  readonly restMsMax: number
-}
-
 /**
  * Has a connection go behind its session. Node ends the sending side alone then, and waits for the client: one that stands still, or never
- * closes, would keep its socket for ever, and is counted by nobody.
+ * closes, would keep its socket for ever.
  */
-export function closeBehindSession(socket: Socket, rules: EndRules): void {
+export function closeBehindSession(socket: Socket, rules: LivenessRules): void {
   const { end } = socket
   // What Node calls when the session has come to its end.
   socket.end = (...given: readonly unknown[]): Socket => {
@@ -19,19 +14,27 @@ export function closeBehindSession(socket: Socket, rules: EndRules): void {
   }
 }
 
-/** A slow client may still take the end of its last answers: the connection goes when nothing of it has moved between two looks. */
-function watchEnd(socket: Socket, { restMsMax, answerMsMax, queueOf }: EndRules): void {
+/** For a client that nobody waits for: the place of its connection is another's already. */
+export function closeSoon(socket: Socket, timeMs: number): void {
+  const timer = setTimeout(() => socket.destroy(), timeMs).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * A slow client may still read the end of its last answers, and says so by what it takes or sends. A connection that is gone would reset it
+ * then, over what it has not read. So this one goes when nothing has moved between two looks.
+ */
+function watchEnd(socket: Socket, { answerMsMax, queueOf }: LivenessRules): void {
   let timer: NodeJS.Timeout | undefined
-  const look = async (lastBytes: number | null): Promise<void> => {
-    const queue = await queueOf()
+  const look = async (last: string): Promise<void> => {
+    const mark = `${takenBytes(await queueOf())} ${socket.bytesRead}`
     if (socket.destroyed) return
-    const bytes = takenBytes(queue)
-    if (bytes === null || bytes === lastBytes || queue.unsentBytes === 0) socket.destroy()
-    else lookLater(answerMsMax, bytes)
+    if (mark === last) socket.destroy()
+    else lookLater(mark)
   }
-  const lookLater = (ms: number, lastBytes: number | null): void => {
-    timer = setTimeout(() => void look(lastBytes), ms).unref()
+  const lookLater = (mark: string): void => {
+    timer = setTimeout(() => void look(mark), answerMsMax).unref()
   }
   socket.once('close', () => clearTimeout(timer))
-  lookLater(restMsMax, null)
+  void look('')
 }

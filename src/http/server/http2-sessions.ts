@@ -23,7 +23,7 @@ import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { CountedConnection } from './connection-limits.ts'
 import { holdBody } from './held-bodies.ts'
-import { closeBehindSession } from './http2-ends.ts'
+import { closeBehindSession, closeSoon } from './http2-ends.ts'
 import { endUnlessAnswered } from './http2-liveness.ts'
 import { type ConnectionQueue, StreamReaders } from './http2-readers.ts'
 import type { Pipelining } from './pipelining.ts'
@@ -56,7 +56,7 @@ export interface Http2Deps {
 const resetsMax = 400
 const resetsWindowMs = 10_000
 
-/** How long, and how much, a client may send on when it has its answer; how long it may leave its end open when all is over. */
+/** How long, and how much, a client may send on when it has its answer; how long one that is sent away may leave its end open. */
 const restMsMax = 5_000
 const restBytesMax = 1024 * 1024
 
@@ -122,7 +122,10 @@ export class Http2Sessions {
       const streams = this.#watch(session, socket)
       counted.isBusy = () => streams.size > 0
       // Streams that are open come to their end, and the client is told to take another connection for others.
-      counted.end = () => session.close()
+      counted.end = () => {
+        if (streams.size === 0) closeSoon(socket, restMsMax)
+        session.close()
+      }
     }
   }
 
@@ -131,6 +134,7 @@ export class Http2Sessions {
     for (const session of this.#start(socket)) {
       session.on('error', () => {})
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(text))
+      closeSoon(socket, restMsMax)
       session.close()
     }
   }
@@ -152,7 +156,7 @@ export class Http2Sessions {
     this.#server.once('session', keep)
     this.#server.emit('connection', socket)
     this.#server.off('session', keep)
-    closeBehindSession(socket, { restMsMax, answerMsMax: this.#answerMsMax, queueOf: () => this.#queueOf(socket) })
+    closeBehindSession(socket, { answerMsMax: this.#answerMsMax, queueOf: () => this.#queueOf(socket) })
     return started
   }
 
