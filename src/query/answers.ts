@@ -85,7 +85,7 @@ export class Answers {
       const placed =
         plan === undefined ? message : withPlace(inUsersWords(message, readOf(plan, workspace)), plan, telling)
       const shown = plan === undefined ? placed : withoutHidden({ message: placed, clickhouseCode }, plan)
-      const told = hasSecrets ? withoutSecrets(message) : shown
+      const told = hasSecrets ? withoutSecrets(shown) : shown
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined

@@ -214,3 +214,19 @@ t.test('who reads a pipe with a secret learns nothing of it by what he guesses',
     t.match(await ask({ q: `SELECT xx_${guess}_yy FROM _` }), { status: 400, text: `xx_${guess}_yy` })
   }
 })
+
+t.test('where a filter hides rows, not even the name of an error is told', async (t) => {
+  const service = await openSecrets()
+  const schema = 'own String, n String'
+  await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'held', schema }).toString()}`)
+  await service.call('POST', '/v0/events?name=held&wait=true', { body: '{"own":"x","n":"1"}' })
+  const sql = "% SELECT n FROM held WHERE {{tb_secret('plain')}} != ''"
+  await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'holding', nodes: [{ name: 'end', sql }] }) })
+  await service.call('POST', '/v0/pipes/holding/nodes/end/endpoint')
+  const filtered = encodeURIComponent('DATASOURCES:READ:held:toInt32(own) > 0')
+  const created = await service.call('POST', `/v0/tokens?name=part&scope=PIPES:READ:holding&scope=${filtered}`)
+  const { token } = created.json as { readonly token: string }
+  const { status, text } = await service.call('GET', `/v0/pipes/holding.json?token=${token}`, { token })
+  t.equal(status, 400, text)
+  t.notMatch(text, /CANNOT_PARSE/)
+})
